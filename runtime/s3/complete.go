@@ -11,14 +11,14 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// complete makes an object of its parts.
+// complete completes the multipart upload of an object.
 func (w *Writer) complete(o *object) error {
 	slices.SortFunc(o.done, func(a, b minio.CompletePart) int { return cmp.Compare(a.PartNumber, b.PartNumber) })
 	again := false
 	return w.try(0, func(ctx context.Context) error {
 		_, err := w.core.CompleteMultipartUpload(ctx, w.c.Bucket, o.key, o.upload, o.done, minio.PutObjectOptions{})
 		if again && minio.ToErrorResponse(err).Code == "NoSuchUpload" && w.isThere(ctx, o) {
-			return nil // the answer to the first attempt was lost
+			return nil // the response to the first attempt was lost
 		}
 		again = true
 		return err
@@ -31,8 +31,8 @@ func (w *Writer) isThere(ctx context.Context, o *object) bool {
 	return err == nil && info.Size == o.bytes
 }
 
-// Check asks the store for the bucket: it must be there, take the credentials, and have no objects of the writer's
-// names, unless overwrite says that they don't matter. Blocks, for 15 s at most.
+// Check verifies the bucket: it must exist, accept the credentials and, unless overwrite is set, have no objects with the writer's prefix. It blocks
+// for at most 15 s.
 func (w *Writer) Check(overwrite bool) error {
 	keys, err := w.keys.GetWithContext(w.core.CredContext())
 	if err != nil || keys.AccessKeyID == "" {
@@ -44,7 +44,7 @@ func (w *Writer) Check(overwrite bool) error {
 	found, any := <-w.core.Client.ListObjects(ctx, w.c.Bucket, first)
 	switch {
 	case !any, minio.ToErrorResponse(found.Err).Code == "AccessDenied":
-		return nil // who may not list may be allowed to write all the same
+		return nil // credentials without permission to list may have permission to write
 	case found.Err != nil:
 		return fmt.Errorf("bucket %s at %s: %w", w.c.Bucket, w.core.EndpointURL(), w.stop(found.Err))
 	case !overwrite:

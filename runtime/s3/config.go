@@ -15,27 +15,27 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// Config says where objects go, what is in one, and what a writer may use. Zero values are the defaults.
+// Config selects the destination and size of objects and the resources of a writer. Zero values select the defaults.
 type Config struct {
-	Bucket, Prefix string // objects are PREFIX_INDEX
+	Bucket, Prefix string // object names are PREFIX_INDEX
 	Endpoint       string // URL or host:port; empty: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, Amazon's
 	Region         string // empty: AWS_REGION, AWS_DEFAULT_REGION, us-east-1
-	PathStyle      bool   // the bucket in the path, never in the host's name
+	PathStyle      bool   // bucket name in the path, never in the host name
 
-	AccessKey, SecretKey, SessionToken string // empty: from the environment, the profile, or the machine's role
+	AccessKey, SecretKey, SessionToken string // empty: from the environment, the profile, or the machine's IAM role
 	Profile                            string // of ~/.aws/credentials; empty: AWS_PROFILE, default
 
-	PacketsPerObject int   // 0: no limit where BytesPerObject has one, else 1
-	BytesPerObject   int64 // an object ends before it is larger, unless one packet is; 0: no limit
-	PacketDataOffset int   // bytes left out at the front of each packet
+	PacketsPerObject int   // 0: no limit if BytesPerObject is set, else 1
+	BytesPerObject   int64 // maximum size of an object with more than one packet; 0: no limit
+	PacketDataOffset int   // bytes skipped at the start of each packet
 
-	MD5        bool          // Content-MD5 instead of CRC-32C, for stores that don't know it
+	MD5        bool          // Content-MD5 instead of CRC-32C, for stores that do not support it
 	Staging    int64         // bytes; 0: DefaultStaging
-	Uploads    int           // requests at a time; 0: DefaultUploads
-	Attempts   int           // of each request; 0: DefaultAttempts
-	Timeout    time.Duration // of each request with all its attempts; 0: DefaultTimeout
-	EndTimeout time.Duration // how long the end waits for uploads; 0: DefaultEndTimeout
-	Wait       bool          // a full staging memory holds the consumer up; else packets are lost
+	Uploads    int           // concurrent requests; 0: DefaultUploads
+	Attempts   int           // per request; 0: DefaultAttempts
+	Timeout    time.Duration // per request including all attempts; 0: DefaultTimeout
+	EndTimeout time.Duration // time to wait for uploads at the end; 0: DefaultEndTimeout
+	Wait       bool          // block the consumer while staging memory is full, instead of losing packets
 }
 
 // Defaults and limits of a Config.
@@ -49,7 +49,7 @@ const (
 	amazon            = "https://s3.amazonaws.com"
 )
 
-// complete fills in the defaults.
+// complete sets the defaults.
 func (c *Config) complete() error {
 	if c.PacketsPerObject == 0 && c.BytesPerObject == 0 {
 		c.PacketsPerObject = 1
@@ -73,7 +73,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// client is for the store; nothing is asked of it yet. secret is nil where no credentials were found.
+// client returns a client for the store without sending a request. secret is nil if no credentials were found.
 func (c *Config) client() (*minio.Core, *credentials.Credentials, error) {
 	at := c.Endpoint
 	if !strings.Contains(at, "://") {
@@ -99,7 +99,7 @@ func (c *Config) client() (*minio.Core, *credentials.Credentials, error) {
 	return core, keys, err
 }
 
-// credentials are those that were given, or the usual chain.
+// credentials returns the configured credentials, or the usual provider chain.
 func (c *Config) credentials() *credentials.Credentials {
 	if c.AccessKey != "" {
 		return credentials.NewStaticV4(c.AccessKey, c.SecretKey, c.SessionToken)

@@ -1,6 +1,6 @@
-// Package s3 uploads packets as objects of an S3 store. It knows nothing of sessions: bytes come in through a Writer,
-// and an Account hears what became of them.
+// Package s3 uploads packets as objects of an S3 store. It is independent of sessions: a Writer takes packet bytes and reports their outcome to an
+// Account.
 //
-// Bytes are copied once, into staging memory that is made with the writer: a burst is let go as soon as it is copied,
-// so that a slow store holds no packet buffers, and a failed request can be made again. Requests read from there.
+// Bytes are copied once, into staging memory that is allocated with the writer: a burst can be released as soon as it is copied, so a slow store
+// never holds packet buffers, and failed requests can be repeated from the staging memory.
 package s3

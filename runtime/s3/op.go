@@ -1,12 +1,12 @@
 package s3
 
-// Op is told what became of packets that were handed over together. Safe for concurrent use.
+// Op receives the outcome of packets that were added together. Implementations must be safe for concurrent use.
 type Op interface {
-	OK(packets, bytes int)       // they are in an object, with so many bytes
-	Lost(packets int, why error) // they will be in none
+	OK(packets, bytes int)       // stored in an object, with their number of bytes
+	Lost(packets int, why error) // not stored
 }
 
-// settle tells op, which may be nil, what became of n packets: err nil, they are in an object.
+// settle reports the outcome of n packets to op, which may be nil; err is nil if they are stored.
 func settle(op Op, n, bytes int, err error) {
 	switch {
 	case op == nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// PutReady uploads one buffer of size bytes as n objects, PREFIX_0 and so on, with c.Uploads requests at a time: what a
-// Writer is measured against. Its requests are a Writer's, but nothing is copied, and the checksum is computed once.
+// PutReady uploads one buffer of size bytes as n objects, PREFIX_0 and so on, with c.Uploads concurrent requests. It is the baseline of a Writer: the
+// requests are the same, but no data is copied and the checksum is computed once.
 func PutReady(ctx context.Context, c Config, size, n int) error {
 	if err := c.complete(); err != nil {
 		return err

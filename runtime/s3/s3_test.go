@@ -13,18 +13,18 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
-// packet is one of size bytes, all of them its number.
+// packet returns a packet of size bytes, all equal to number.
 func packet(number byte, size int, at int64) *s3.Packet {
 	return &s3.Packet{Len: size, Bytes: slices.Values([][]byte{bytes.Repeat([]byte{number}, size)}), Time: at}
 }
 
-// TestRetries: what may pass is asked for again, as often as was said, and what can't pass is not.
+// TestRetries checks that temporary errors are retried up to the limit and permanent ones are not.
 func TestRetries(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		status   int
 		code     string
-		refusals int // how often the store refuses
+		refusals int // number of requests that the store refuses
 		puts     int
 		lost     int
 	}{
@@ -65,9 +65,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestChecksums computes the sum of each body anew: S3 refuses an object whose header differs.
+// TestChecksums recomputes the checksum of each body: S3 refuses an object whose header differs.
 func TestChecksums(t *testing.T) {
-	const whole, parts = 70000, 9 << 20 // a chunk and more; a part and more
+	const whole, parts = 70000, 9 << 20 // more than a chunk; more than a part
 	crc := func(body []byte) string {
 		sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 		return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
@@ -118,8 +118,8 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestParts: the parts of an object are in order at its end, and those of one that failed are taken back: they would cost
-// their owner money, and nobody sees them.
+// TestParts checks that the parts of a completed object are in order, and that a failed multipart upload is aborted: its parts would be invisible but
+// billed.
 func TestParts(t *testing.T) {
 	for _, c := range []struct{ name, refused string }{{"all taken", ""}, {"a part fails", "part"}, {"its end fails", "complete"}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestMetadata: an object says how many packets it has, and when the first and the last one came.
+// TestMetadata checks that an object's metadata has the number of its packets and the receive times of the first and the last.
 func TestMetadata(t *testing.T) {
 	s := newStore(t)
 	w, _ := s.to(t, s3.Config{PacketsPerObject: 3, PacketDataOffset: 42})
@@ -182,13 +182,13 @@ func TestMetadata(t *testing.T) {
 		got = append(got, h("X-Amz-Meta-Packets")+" "+h("X-Amz-Meta-First-Ns")+" "+h("X-Amz-Meta-Last-Ns"))
 	}
 	slices.Sort(got)
-	// The epoch is a time, and what has none says nothing.
+	// Time 0 (the epoch) is valid; objects without receive times have no such metadata.
 	if want := []string{"1  ", "3 0 1700000000000000999", "3 1700000001000000000 1700000001000000000"}; !slices.Equal(got, want) {
 		t.Errorf("packets, first and last times: %q, want %q", got, want)
 	}
 }
 
-// TestBytesPerObject: an object ends before it is larger than was said.
+// TestBytesPerObject checks that no object exceeds the configured size.
 func TestBytesPerObject(t *testing.T) {
 	s := newStore(t)
 	w, _ := s.to(t, s3.Config{BytesPerObject: 250})
@@ -205,7 +205,7 @@ func TestBytesPerObject(t *testing.T) {
 	}
 }
 
-// TestCheck: what is there already, and a key that is wrong, are found before packets move.
+// TestCheck checks that existing objects and wrong credentials are detected before packets are uploaded.
 func TestCheck(t *testing.T) {
 	s := newStore(t)
 	w, _ := s.to(t, s3.Config{})

@@ -10,23 +10,23 @@ import (
 
 const chunkBytes = 32 << 10
 
-// staging is the memory of one writer: chunks that are taken and given back.
+// staging is the memory of one writer, as a list of free chunks.
 type staging struct{ free chan []byte }
 
 func newStaging(bytes int64) *staging {
 	n := int(bytes / chunkBytes)
 	s := &staging{make(chan []byte, n)}
-	all := make([]byte, n*chunkBytes) // the system gives pages where they are written to
+	all := make([]byte, n*chunkBytes) // pages are allocated on first write
 	for i := range n {
 		s.free <- all[i*chunkBytes : i*chunkBytes : (i+1)*chunkBytes]
 	}
 	return s
 }
 
-// has reports whether so many bytes, and an object's start, fit without waiting.
+// has reports whether a packet of so many bytes and an object's start fit without waiting.
 func (s *staging) has(bytes int) bool { return len(s.free) >= bytes/chunkBytes+2 }
 
-// body is what one request sends: chunks in a row.
+// body is the body of one request, a list of chunks.
 type body struct {
 	chunks [][]byte
 	n      int64
@@ -35,7 +35,7 @@ type body struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// room is the chunk to go on in; nil: a new one is needed.
+// room returns the last chunk if it has free space, or nil if a new one is needed.
 func (b *body) room() *[]byte {
 	if k := len(b.chunks) - 1; k >= 0 && len(b.chunks[k]) < chunkBytes {
 		return &b.chunks[k]
@@ -43,7 +43,7 @@ func (b *body) room() *[]byte {
 	return nil
 }
 
-// append copies what fits into the chunk and returns the rest.
+// append copies the part of data that fits into the chunk and returns the rest.
 func (b *body) append(to *[]byte, data []byte) []byte {
 	n := min(len(data), chunkBytes-len(*to))
 	*to = append(*to, data[:n]...)
@@ -52,7 +52,7 @@ func (b *body) append(to *[]byte, data []byte) []byte {
 	return data[n:]
 }
 
-// release gives the chunks back.
+// release returns the chunks to the staging memory.
 func (b *body) release(s *staging) {
 	for _, c := range b.chunks {
 		s.free <- c[:0]
@@ -60,7 +60,7 @@ func (b *body) release(s *staging) {
 	b.chunks = nil
 }
 
-// checksum is the CRC-32C as S3 writes it.
+// checksum returns the CRC-32C in S3's header format.
 func (b *body) checksum() string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, b.crc))
 }
@@ -73,15 +73,15 @@ func (b *body) md5() string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// reader reads the body from its start.
+// reader returns a reader of the body from its start.
 func (b *body) reader() io.Reader { return &reader{chunks: b.chunks} }
 
 type reader struct {
 	chunks [][]byte
-	at     int // in the first
+	at     int // offset in the first chunk
 }
 
-// Read copies from one chunk.
+// Read copies bytes from one chunk.
 func (r *reader) Read(p []byte) (int, error) {
 	for len(r.chunks) > 0 && r.at == len(r.chunks[0]) {
 		r.chunks, r.at = r.chunks[1:], 0

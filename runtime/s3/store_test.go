@@ -14,21 +14,21 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
-// store is an S3 server that keeps nothing but what it was asked: it takes objects, whole and in parts, and refuses
-// requests as a test says.
+// store is an S3 server that discards objects and records requests. It accepts objects, whole and in parts, and refuses requests selected by the
+// test.
 type store struct {
 	*httptest.Server
-	refuse func(r *request) (status int, code string) // 0: it takes it
-	listed string                                     // the name of an object that is there already
+	refuse func(r *request) (status int, code string) // 0: accept
+	listed string                                     // name of an existing object
 
 	mu   sync.Mutex
 	seen []*request
 }
 
-// request is one that came, and how it was answered.
+// request is a received request and the status of its response.
 type request struct {
 	what   string // list, put, begin, part, complete or abort
-	part   string // its number
+	part   string // part number
 	header http.Header
 	body   []byte
 	status int
@@ -77,14 +77,14 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-// of lists the requests of one kind.
+// of returns the requests of one kind.
 func (s *store) of(what string) []*request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.seen), func(x *request) bool { return x.what != what })
 }
 
-// whats are all requests' kinds, in order.
+// whats returns the kinds of all requests, in order.
 func (s *store) whats() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *store) whats() string {
 	return strings.Join(all, " ")
 }
 
-// tally is an account that adds up.
+// tally is an Account that sums up its calls.
 type tally struct {
 	mu                              sync.Mutex
 	packets, bytes, objects         int
@@ -130,7 +130,7 @@ func (a *tally) Busy(n int) {
 	a.underway += n
 }
 
-// to makes a writer that uploads to the store.
+// to returns a writer that uploads to the store.
 func (s *store) to(t *testing.T, c s3.Config) (*s3.Writer, *tally) {
 	t.Helper()
 	c.Endpoint, c.Bucket, c.Prefix, c.AccessKey, c.SecretKey, c.Wait = s.URL, "bucket", "run", "key", "a-secret", true

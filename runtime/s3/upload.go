@@ -15,7 +15,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Between two attempts: half of it for certain, the rest at random.
+// Pauses between attempts: half of each is fixed, the other half random.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
@@ -24,43 +24,43 @@ const (
 const (
 	crcHeader  = "x-amz-checksum-crc32c"
 	algoHeader = "x-amz-checksum-algorithm"
-	slowest    = 64 << 10 // bytes/s: an attempt that is slower than that, and than a minute, is given up
+	slowest    = 64 << 10 // bytes/s: minimum rate of an attempt that takes more than a minute
 )
 
-// Why packets are in no object, beside what the store says.
+// Reasons for lost packets other than errors of the store.
 var (
 	ErrBehind = errors.New("the writer was behind: its staging memory is full")
 	ErrDevice = errors.New("the GPU that had its packets is lost")
 )
 
-// object is on its way to the store: first its packets come in, and meanwhile its parts go.
+// object is an object being filled or uploaded. Parts are uploaded while further packets are added.
 type object struct {
 	key         string
 	meta        map[string]string
 	shape       string
 	packets     int
-	bytes       int64 // of the object
-	data        int   // of its packets
+	bytes       int64 // size of the object
+	data        int   // bytes of its packets
 	timed       bool
-	first, last int64 // receive times, where timed
-	fill        body  // the next part
-	parts       int   // on their way or there
+	first, last int64 // receive times, if timed
+	fill        body  // next part
+	parts       int   // number of parts uploaded or in progress
 	shares      []share
 
 	mu     sync.Mutex
 	err    error
-	left   int    // parts that are not dealt with, and one while it is being filled
-	upload string // id of a multipart upload; empty: none yet
+	left   int    // parts not completed, plus one while the object is being filled
+	upload string // id of the multipart upload; empty: none yet
 	done   []minio.CompletePart
 }
 
-// share is what an object holds for one Op.
+// share is the part of an object that belongs to one Op.
 type share struct {
 	op             Op
 	packets, bytes int
 }
 
-// job is one request: a part, or with part 1 that is the last one, the whole object.
+// job is one request: a part, or, if part 1 is the last one, the whole object.
 type job struct {
 	o    *object
 	part int
@@ -109,7 +109,7 @@ func (o *object) failure() error {
 	return o.err
 }
 
-// metadata is what the store keeps beside the object.
+// metadata returns the user metadata of the object.
 func (o *object) metadata() map[string]string {
 	m := map[string]string{"packets": strconv.Itoa(o.packets)}
 	if o.timed {
@@ -119,7 +119,7 @@ func (o *object) metadata() map[string]string {
 	return m
 }
 
-// work makes requests until there are no more.
+// work sends requests until the job channel is closed.
 func (w *Writer) work() {
 	for j := range w.jobs {
 		if err := j.o.failure(); err == nil {
@@ -170,7 +170,7 @@ func (w *Writer) send(j *job) error {
 	})
 }
 
-// put uploads a whole object at once.
+// put uploads a whole object in one request.
 func (w *Writer) put(j *job) error {
 	o, sum := w.options(j.o.metadata()), ""
 	if !w.c.MD5 {
@@ -188,7 +188,7 @@ func (w *Writer) options(meta map[string]string) minio.PutObjectOptions {
 	return minio.PutObjectOptions{UserMetadata: meta, DisableContentSha256: true, ContentType: "application/octet-stream"}
 }
 
-// begin begins the multipart upload of o, once; its id. The other parts wait.
+// begin starts the multipart upload of o unless it is already started, and returns its id. Other parts of the object wait meanwhile.
 func (w *Writer) begin(o *object) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -209,12 +209,12 @@ func (w *Writer) begin(o *object) (string, error) {
 	return o.upload, o.err
 }
 
-// conclude ends an object whose parts were all dealt with, and tells its account.
+// conclude finishes an object whose parts are all completed, and reports its outcome to the account.
 func (w *Writer) conclude(o *object) {
 	if o.upload != "" && o.err == nil {
 		o.err = w.complete(o)
 	}
-	if o.err != nil && o.upload != "" { // whatever ended it: its parts would cost somebody money
+	if o.err != nil && o.upload != "" { // abort in any case, because the store bills for incomplete parts
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), 2*time.Second)
 		_ = w.core.AbortMultipartUpload(ctx, w.c.Bucket, o.key, o.upload)
 		cancel()
@@ -241,7 +241,7 @@ func (w *Writer) note(err error) {
 	}
 }
 
-// try makes a request that sends so many bytes, again and again where that may help.
+// try sends a request with a body of so many bytes, and repeats it after temporary errors.
 func (w *Writer) try(bytes int64, request func(context.Context) error) error {
 	limit := time.Minute + time.Duration(bytes/slowest)*time.Second
 	all, end := context.WithTimeout(w.ctx, w.c.Timeout)
@@ -270,7 +270,7 @@ func (w *Writer) try(bytes int64, request func(context.Context) error) error {
 	}
 }
 
-// stop notes an error after which no other object has a chance either; the error in words.
+// stop records an error that affects all later objects too, and returns it with a hint.
 func (w *Writer) stop(err error) error {
 	text, r := words(err), minio.ToErrorResponse(err)
 	hint := hints[r.Code]
@@ -286,7 +286,7 @@ func (w *Writer) stop(err error) error {
 	return text
 }
 
-// hints say what to do about errors that concern every object: of bucket %[1]s at endpoint %[2]s.
+// hints maps error codes that affect every object to advice for bucket %[1]s at endpoint %[2]s.
 var hints = map[string]string{
 	"NoSuchBucket":          "make bucket %[1]s at %[2]s, or correct 'bucket' and 'endpoint'",
 	"AccessDenied":          "these credentials may not write to bucket %[1]s at %[2]s: they need s3:PutObject",
@@ -296,7 +296,7 @@ var hints = map[string]string{
 	"RequestTimeTooSkewed":  "this machine's clock and that of %[2]s, with bucket %[1]s, differ: set it",
 }
 
-// isFinal reports whether another attempt would end the same way.
+// isFinal reports whether further attempts are useless.
 func isFinal(err error) bool {
 	r := minio.ToErrorResponse(err)
 	switch r.StatusCode {
@@ -306,7 +306,7 @@ func isFinal(err error) bool {
 	return r.StatusCode < 500 && r.Code != "RequestTimeout" && r.Code != "BadDigest" && r.Code != "XAmzContentChecksumMismatch"
 }
 
-// words is err without the request's address, which holds no more than the object's name does.
+// words returns err without the request's URL, which adds nothing to the object's name.
 func words(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -14,41 +14,41 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// partBytes is what one request sends at most: an object that is larger goes up in parts, from when its first is full.
+// partBytes is the maximum size of a request. A larger object is uploaded in parts, starting when the first part is full.
 const partBytes = 8 << 20
 
-// Account hears what became of packets, each of which is told of once. Any goroutine.
+// Account receives the outcome of packets, exactly once for each. It is called from any goroutine.
 type Account interface {
-	Uploaded(packets, bytes int) // one object
-	Lost(why error, packets int) // ErrBehind, ErrDevice, or what the store said
+	Uploaded(packets, bytes int) // one stored object
+	Lost(why error, packets int) // ErrBehind, ErrDevice, or the store's error
 	Retried()
 	Stalled(time.Duration) // the consumer waited for staging memory
-	Busy(n int)            // so many more requests, or fewer, are on their way
+	Busy(n int)            // change of the number of requests in progress
 }
 
-// NoTime is the time of a packet that was made here, or captured without one.
+// NoTime is the Time of a packet without a receive time.
 const NoTime int64 = math.MinInt64
 
-// Packet is what Add uploads.
+// Packet is a packet to upload.
 type Packet struct {
 	Len   int              // bytes
-	Bytes iter.Seq[[]byte] // a part after the other, each good until the next; where they end early their device is lost
-	Time  int64            // of its receipt, ns; NoTime: it has none
-	Key   string           // of an object of its own; empty: the writer's next
-	Skip  int              // with a Key: bytes left out at its front, instead of the writer's
+	Bytes iter.Seq[[]byte] // parts, each valid until the next; they end early if their device is lost
+	Time  int64            // receive time, ns; NoTime: none
+	Key   string           // name of a separate object; empty: the writer's next object
+	Skip  int              // with a Key: bytes skipped at the start, instead of the configured number
 	Meta  map[string]string
 	Op    Op     // may be nil
-	Block *Block // it is one; nil: its bytes are all there is
+	Block *Block // framing of a block; nil: a plain packet
 }
 
-// Block is what a packet has about it in an object of its own kind alone.
+// Block holds what precedes and follows a packet's bytes in an object that contains only blocks of one shape.
 type Block struct {
-	Shape          string // of all blocks of an object
+	Shape          string // common to all blocks of an object
 	Header, Behind []byte
-	Start          func(index uint64) []byte // the object's first bytes
+	Start          func(index uint64) []byte // returns the object's first bytes
 }
 
-// Writer fills objects and uploads them. Add, Flush and Close are one goroutine's.
+// Writer fills objects and uploads them. Add, Flush and Close must be called by one goroutine.
 type Writer struct {
 	c       Config
 	core    *minio.Core
@@ -59,16 +59,16 @@ type Writer struct {
 	workers sync.WaitGroup
 	ctx     context.Context
 	cancel  context.CancelFunc
-	cur     *object // being filled; nil: none
+	cur     *object // object being filled; nil: none
 	next    uint64  // index of the next object
 
 	mu     sync.Mutex
-	broken error // why nothing will be uploaded any more
-	err    error // the first
-	failed int   // objects
+	broken error // permanent error that prevents further uploads
+	err    error // first error
+	failed int   // number of failed objects
 }
 
-// New makes a writer. It asks nothing of the store.
+// New returns a writer. It sends no request to the store.
 func New(c Config, account Account) (*Writer, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func New(c Config, account Account) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{c: c, core: core, keys: keys, account: account, staging: newStaging(c.Staging)}
-	w.jobs = make(chan job, cap(w.staging.free)) // each has a chunk at least: sending never blocks
+	w.jobs = make(chan job, cap(w.staging.free)) // a job has at least one chunk, so sending never blocks
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	for range c.Uploads {
 		w.workers.Go(w.work)
@@ -86,7 +86,7 @@ func New(c Config, account Account) (*Writer, error) {
 	return w, nil
 }
 
-// Add copies a packet into the object that is being filled.
+// Add copies a packet into the object being filled.
 func (w *Writer) Add(p *Packet) {
 	skip := w.c.PacketDataOffset
 	if p.Key != "" {
@@ -114,7 +114,7 @@ func (w *Writer) Add(p *Packet) {
 	}
 }
 
-// copy fills o with the packet's bytes behind the first skip, and what a block has about them.
+// copy adds the packet's bytes after the first skip to o, with the framing of a block.
 func (w *Writer) copy(o *object, p *Packet, skip int) {
 	if p.Block != nil {
 		w.fill(o, p.Block.Header)
@@ -144,7 +144,7 @@ func (b *Block) shape() string {
 	return b.Shape
 }
 
-// refusal says why a packet can't be taken; nil: it can.
+// refusal returns the error with which a packet must be dropped, or nil.
 func (w *Writer) refusal(size int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *Writer) refusal(size int) error {
 	return nil
 }
 
-// object is the one that the packet goes to.
+// object returns the object that the packet belongs to.
 func (w *Writer) object(p *Packet, size int) *object {
 	full := w.cur != nil && w.c.BytesPerObject > 0 && w.cur.bytes+int64(size) > w.c.BytesPerObject
 	other := w.cur != nil && w.cur.shape != p.Block.shape()
@@ -180,7 +180,7 @@ func (w *Writer) object(p *Packet, size int) *object {
 	return w.cur
 }
 
-// fill copies data into o, and sends what makes a whole part on its way when more follows.
+// fill copies data into o, and queues each full part for upload when more data follows.
 func (w *Writer) fill(o *object, data []byte) {
 	for len(data) > 0 {
 		if o.fill.n == partBytes {
@@ -189,7 +189,7 @@ func (w *Writer) fill(o *object, data []byte) {
 		to := o.fill.room()
 		if to == nil {
 			c := w.chunk()
-			if c == nil { // the end came meanwhile
+			if c == nil { // canceled meanwhile
 				o.fail(w.ctx.Err())
 				return
 			}
@@ -200,7 +200,7 @@ func (w *Writer) fill(o *object, data []byte) {
 	}
 }
 
-// chunk takes staging memory, and waits for it; nil: the writer was cancelled.
+// chunk takes a chunk of staging memory, waiting for one if necessary. It returns nil if the writer is canceled.
 func (w *Writer) chunk() []byte {
 	select {
 	case c := <-w.staging.free:
@@ -227,11 +227,11 @@ func (w *Writer) emit(o *object, last bool) {
 	o.fill = body{}
 }
 
-// Flush ends the object that is being filled.
+// Flush ends the object being filled.
 func (w *Writer) Flush() {
 	if o := w.cur; o != nil {
 		w.cur = nil
-		if len(o.fill.chunks) == 0 { // empty packets: a job has a chunk
+		if len(o.fill.chunks) == 0 { // only empty packets: a job needs a chunk
 			if c := w.chunk(); c != nil {
 				o.fill.chunks = append(o.fill.chunks, c)
 			}
@@ -240,7 +240,7 @@ func (w *Writer) Flush() {
 	}
 }
 
-// Cancel makes uploads fail, and Add and Close return soon. Any goroutine.
+// Cancel makes uploads fail, so that Add and Close return soon. It may be called from any goroutine.
 func (w *Writer) Cancel() { w.cancel() }
 
 // Close ends the last object and waits for all uploads.
@@ -249,13 +249,13 @@ func (w *Writer) Close() {
 	close(w.jobs)
 	w.workers.Wait()
 	w.cancel()
-	w.staging = nil // nobody uses it any more
+	w.staging = nil // no longer in use
 }
 
-// EndTimeout is how long the end should wait before it cancels.
+// EndTimeout returns the time to wait in Close before Cancel is called.
 func (w *Writer) EndTimeout() time.Duration { return w.c.EndTimeout }
 
-// Err is the first error, with its object and how many more there were; nil: there is none. Any goroutine.
+// Err returns the first error with its object and the number of further failed objects, or nil. It may be called by any goroutine.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -265,7 +265,7 @@ func (w *Writer) Err() error {
 	return w.err
 }
 
-// Where says where objects go: ENDPOINT/BUCKET/PREFIX_.
+// Where returns the destination of objects: ENDPOINT/BUCKET/PREFIX_.
 func (w *Writer) Where() string {
 	return w.core.EndpointURL().String() + "/" + w.c.Bucket + "/" + w.c.Prefix + "_"
 }
