@@ -16,30 +16,30 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
-// Options says who may see the metrics, and how.
+// Options configures an Exporter.
 type Options struct {
-	Listen  string // of the Prometheus endpoint, HOST:PORT; without a host the loopback; empty: none
-	OTLP    string // URL of a collector; empty: what OTLPFromEnv said
-	FromEnv bool   // export to the collector that the environment names
-	Version string // of the program
+	Listen  string // address of the Prometheus endpoint, HOST:PORT; without a host the loopback address; empty: none
+	OTLP    string // URL of a collector; empty: that of the environment, if FromEnv
+	FromEnv bool   // export to the collector given by the environment
+	Version string // version of the program
 	Log     func(level, text string)
 }
 
-// Exporter shows sessions to others until it is closed.
+// Exporter exports the metrics of sessions until it is closed.
 type Exporter struct {
 	server   *http.Server
 	listener net.Listener
 	provider *sdk.MeterProvider
 }
 
-// closeTime is how long the end waits for a collector to take the last figures, and for scrapers to be served.
+// closeTime is how long Close waits for the final export and for responses to scrapers.
 const closeTime = 2 * time.Second
 
-// ErrOption is that an option makes no sense, whatever the machine.
+// ErrOption reports an option that is invalid on any machine.
 var ErrOption = errors.New("metrics option")
 
-// Start begins to show what read returns: it is called from any goroutine, whenever somebody collects. Errors are
-// those of the options (ErrOption) and of the system.
+// Start starts the export of the sessions that read returns. read is called at each collection, by any goroutine. Errors are those of the options
+// (ErrOption) and of the system.
 func Start(o Options, read func() []Session) (*Exporter, error) {
 	e := &Exporter{}
 	source := &producer{scope: instrumentation.Scope{Name: "daqiri", Version: o.Version}, read: read}
@@ -63,14 +63,14 @@ func Start(o Options, read func() []Session) (*Exporter, error) {
 	e.provider = sdk.NewMeterProvider(options...)
 	if handler != nil {
 		if err := e.listen(o.Listen, handler); err != nil {
-			_ = e.provider.Shutdown(context.Background()) // nothing was shown yet
+			_ = e.provider.Shutdown(context.Background()) // no metrics were exported yet
 			return nil, err
 		}
 	}
 	return e, nil
 }
 
-// URL is where the Prometheus endpoint is, empty where there is none.
+// URL returns the URL of the Prometheus endpoint, or "" if there is none.
 func (e *Exporter) URL() string {
 	if e.listener == nil {
 		return ""
@@ -78,11 +78,11 @@ func (e *Exporter) URL() string {
 	return "http://" + e.listener.Addr().String() + endpointPath
 }
 
-// Close shows the last figures to the collector, and ends the endpoint. Blocks for some seconds at most.
+// Close exports the final figures to the collector and closes the endpoint. It blocks for at most some seconds.
 func (e *Exporter) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	_ = e.provider.Shutdown(ctx) // what the collector refused was logged
+	_ = e.provider.Shutdown(ctx) // export errors are already logged
 	if e.server != nil && e.server.Shutdown(ctx) != nil {
 		_ = e.server.Close() // a scraper that does not read
 	}
@@ -103,6 +103,6 @@ func (e *Exporter) listen(address string, h http.Handler) error {
 	}
 	e.listener = listen.New(l)
 	e.server = &http.Server{Handler: listen.Guard(host, h), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
-	go func() { _ = e.server.Serve(e.listener) }() // it ends with Close
+	go func() { _ = e.server.Serve(e.listener) }() // ends at Close
 	return nil
 }

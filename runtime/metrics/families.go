@@ -9,10 +9,10 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// family is a metric: its name in OpenTelemetry's form, its unit in UCUM, and what it says.
+// family is a metric: its OpenTelemetry name, its UCUM unit, and its description.
 type family struct{ name, unit, text string }
 
-// The metrics. The first five are the reference's, with its labels; interfaces have each as daqiri.queue.id "all", too.
+// The metrics. The first five are those of the reference, with its labels; they also exist per interface, with daqiri.queue.id "all".
 var (
 	rxPackets = family{"daqiri.rx.packets", "{packet}", "Packets received"}
 	txPackets = family{"daqiri.tx.packets", "{packet}", "Packets sent"}
@@ -48,7 +48,7 @@ var (
 	memory      = family{"process.memory.usage", "By", "Resident memory of the process"}
 )
 
-// counters and gauges are the families of each kind, but for those of further figures.
+// counters and gauges list the families of each kind, except those of extras.
 var (
 	counters = []family{rxPackets, txPackets, rxBytes, txBytes, dropped, wirePackets, wireBytes, stageIn, stageInBytes, stageOut, stageOutBytes,
 		bursts, flowPackets, flowBytes, peerPackets, peerBytes, sourcePackets, sourceMissing, sourceLate, sourceDuplicate, sourceDropped, faults,
@@ -56,8 +56,8 @@ var (
 	gauges = []family{held, paceBits, pacePackets, script, elapsed, memory}
 )
 
-// extras are the families of further figures of the ledger, which are counters: "kernel_dropped" is daqiri.kernel_dropped.
-// Times are in seconds: "stall_ns" is daqiri.stall.
+// extras maps the names of the ledger's extra counters to families: "kernel_dropped" is daqiri.kernel_dropped. Times are in seconds: "stall_ns" is
+// daqiri.stall.
 var extras = sync.OnceValue(func() map[string]family {
 	all := map[string]family{}
 	for _, r := range native.ExtraRows {
@@ -75,7 +75,7 @@ var extras = sync.OnceValue(func() map[string]family {
 	return all
 })
 
-// histograms are the families of the ledger's histograms. Times are in seconds.
+// histograms maps the names of the ledger's histograms to families, with times in seconds.
 var histograms = sync.OnceValue(func() map[string]family {
 	all := map[string]family{}
 	for _, r := range native.HistogramRows {
@@ -88,14 +88,14 @@ func sorted(all map[string]family) []family {
 	return slices.SortedFunc(maps.Values(all), func(a, b family) int { return strings.Compare(a.name, b.name) })
 }
 
-// A Word is a metric as users meet it.
+// A Word is a metric as documented for users.
 type Word struct {
-	Prometheus string // its name there, of a histogram without _bucket, _count and _sum
+	Prometheus string // name in Prometheus; for a histogram without _bucket, _count and _sum
 	Unit       string // UCUM; empty: any
 	Text       string
 }
 
-// Words lists every metric.
+// Words returns all metrics.
 func Words() []Word {
 	var list []Word
 	add := func(suffix string, families ...family) {
@@ -110,7 +110,7 @@ func Words() []Word {
 	return list
 }
 
-// Names lists every metric under its name in Prometheus.
+// Names returns the Prometheus names of all metrics.
 func Names() []string {
 	var names []string
 	parts := len(histograms())
@@ -127,7 +127,7 @@ func Names() []string {
 	return names
 }
 
-// prometheus is the name that the exporter makes: words joined by '_', and the unit behind them unless it is there.
+// prometheus returns the name that the exporter generates: words joined by '_' and, unless already there, the unit as suffix.
 func (f family) prometheus(suffix string) string {
 	name := strings.ReplaceAll(f.name, ".", "_")
 	unit := map[string]string{"By": "_bytes", "s": "_seconds", "bit/s": "_bit_per_second", "{packet}/s": "_per_second"}[f.unit]

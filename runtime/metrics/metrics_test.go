@@ -27,7 +27,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// sample is a ledger in which everything that can be shown has some value.
+// sample returns a ledger with a value for every metric.
 func sample() *stats.Ledger {
 	drops := stats.Counts{{Name: "queue_full", N: 3}, {Name: "too_long"}}
 	extra := stats.Counts{{Name: "kernel_dropped", N: 9}, {Name: "stall_ns", N: 3e9}, {Name: "late"}}
@@ -57,7 +57,7 @@ func sample() *stats.Ledger {
 		Process: stats.Process{RSS: 1 << 20, CPUSeconds: 1.5}}
 }
 
-// start starts an exporter that ends with the test, and returns what it logs.
+// start starts an exporter that is closed at the end of the test, and returns a function that returns its log.
 func start(t *testing.T, o Options, sessions ...Session) (*Exporter, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -95,7 +95,7 @@ func scrape(t *testing.T, url string) map[string]*dto.MetricFamily {
 	return families
 }
 
-// series are the values of plain metrics by name and the labels of which the text says something: "name a=b c=d".
+// series returns the values of plain metrics by name and non-empty labels: "name a=b c=d".
 func series(families map[string]*dto.MetricFamily) map[string]float64 {
 	out := map[string]float64{}
 	for name, f := range families {
@@ -177,7 +177,7 @@ func TestHistograms(t *testing.T) {
 
 func diff(a, b float64) float64 { return max(a-b, b-a) / max(b, 1) }
 
-// Names lists what the endpoint shows: no more, and no less where everything has a value.
+// TestNames checks that Names lists exactly the metrics of the endpoint when all have a value.
 func TestNames(t *testing.T) {
 	all := sample()
 	all.Lines[0].Extra = nil
@@ -209,7 +209,7 @@ func TestSessionsOfOneName(t *testing.T) {
 	}
 }
 
-// otlpServer is a collector that hands on what it gets.
+// otlpServer is a collector that sends each request to taken.
 func otlpServer(t *testing.T, taken chan<- *collect.ExportMetricsServiceRequest) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -223,7 +223,7 @@ func otlpServer(t *testing.T, taken chan<- *collect.ExportMetricsServiceRequest)
 	return s
 }
 
-// What a collector gets at the end is what the endpoint shows.
+// TestOTLP checks that the final export equals the endpoint's content.
 func TestOTLP(t *testing.T) {
 	taken := make(chan *collect.ExportMetricsServiceRequest, 4)
 	server := otlpServer(t, taken)
@@ -266,7 +266,7 @@ func otlpKey(name string, p *wire.NumberDataPoint) string {
 	return strings.Join(append([]string{name}, labels...), " ")
 }
 
-// A collector that nobody runs is said once, and said again to be back; the end does not wait for it.
+// TestOTLPUnreachable checks that an unreachable collector is reported once, and once again when it is back, and that Close does not wait for it.
 func TestOTLPUnreachable(t *testing.T) {
 	t.Setenv("OTEL_METRIC_EXPORT_INTERVAL", "5")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -366,7 +366,7 @@ func TestOTLPFromEnv(t *testing.T) {
 	}
 }
 
-// Every metric that the dashboard asks for is one that is shown.
+// TestDashboard checks that every metric in the dashboard exists.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../../scripts/grafana/daqiri.json")
 	if err != nil {
@@ -383,7 +383,7 @@ func TestDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := Names()
-	labels := regexp.MustCompile(`\{[^}]*\}|\bby \([^)]*\)|label_values\(|, daqiri_\w+\)`) // names that are no metric's
+	labels := regexp.MustCompile(`\{[^}]*\}|\bby \([^)]*\)|label_values\(|, daqiri_\w+\)`) // names other than metrics
 	queries := 0
 	check := func(where, expr string) {
 		queries++
@@ -412,7 +412,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestMetricsOfOneName keeps what the script set in each session of a name.
+// TestMetricsOfOneName checks that script metrics of all sessions of one name are kept.
 func TestMetricsOfOneName(t *testing.T) {
 	first, second := sample(), sample()
 	second.Metrics = map[string]float64{"other": 4}
@@ -426,8 +426,7 @@ func TestMetricsOfOneName(t *testing.T) {
 	}
 }
 
-// TestUnits: what a collector gets has the unit that its name promises, and peers and flows have their packets as packets and their
-// bytes as bytes.
+// TestUnits checks that exported units match the metric names, and that peers and flows have packets in packets and bytes in bytes.
 func TestUnits(t *testing.T) {
 	taken := make(chan *collect.ExportMetricsServiceRequest, 4)
 	server := otlpServer(t, taken)

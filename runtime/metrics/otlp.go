@@ -12,11 +12,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// otlpPath is where a collector takes metrics, unless its URL says otherwise.
+// otlpPath is the path of a collector's URL if it has none.
 const otlpPath = "/v1/metrics"
 
-// OTLPFromEnv reports whether the environment asks for export by OTEL_EXPORTER_OTLP_ENDPOINT or its metrics' own; an error
-// says why that can't be.
+// OTLPFromEnv reports whether the environment configures an export by OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_METRICS_ENDPOINT. It returns
+// an error if the configuration is not supported.
 func OTLPFromEnv(env map[string]string) (bool, error) {
 	first := func(name string) (string, string) {
 		if own := "OTEL_EXPORTER_OTLP_METRICS_" + name; env[own] != "" {
@@ -37,7 +37,7 @@ func OTLPFromEnv(env map[string]string) (bool, error) {
 	return true, nil
 }
 
-// collectorURL is the URL of a collector, checked, with its path.
+// collectorURL returns the checked URL of a collector, including the path.
 func collectorURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -49,9 +49,9 @@ func collectorURL(text string) (string, error) {
 	return u.String(), nil
 }
 
-// otlpReader makes the reader that exports every OTEL_METRIC_EXPORT_INTERVAL (60 s) and at the end.
+// otlpReader returns the reader that exports every OTEL_METRIC_EXPORT_INTERVAL (60 s) and at the end.
 func otlpReader(o Options, source sdk.Producer) (sdk.Reader, error) {
-	// Counters are cumulative: what did not arrive is in the next export, so that nothing is tried twice.
+	// Counters are cumulative: the next export includes a failed one, so retries are off.
 	options := []otlpmetrichttp.Option{otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{})}
 	if o.OTLP != "" {
 		u, err := collectorURL(o.OTLP)
@@ -67,21 +67,21 @@ func otlpReader(o Options, source sdk.Producer) (sdk.Reader, error) {
 	return sdk.NewPeriodicReader(&collector{Exporter: exporter, log: o.Log}, sdk.WithProducer(source)), nil
 }
 
-// collector is an exporter that says once that nobody takes the metrics, and once that somebody does again.
+// collector is an exporter that logs once when exports begin to fail and once when they succeed again.
 type collector struct {
 	sdk.Exporter
 	log    func(level, text string)
 	silent atomic.Bool
 }
 
-// Export hands the metrics over; its errors are logged here.
+// Export sends the metrics and logs errors.
 func (c *collector) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
 	err := c.Exporter.Export(ctx, m)
 	if within := errors.Unwrap(err); within != nil {
-		err = within // without the exporter's own words
+		err = within // without the exporter's prefix
 	}
 	switch {
-	case errors.Is(err, context.Canceled): // by the end, which exports once more
+	case errors.Is(err, context.Canceled): // by Close, which exports once more
 	case err != nil && !c.silent.Swap(true):
 		c.log("warn", fmt.Sprintf("metrics export: %v; the run goes on, and so do the attempts", err))
 	case err == nil && c.silent.Swap(false):

@@ -9,8 +9,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// Bounds of exported histograms, in packets and in ns: powers of two, so that each is the end of one of the ledger's finer
-// buckets. Times from 1 µs to 17 s.
+// Bounds of exported histograms, in packets and in ns: powers of two, so that each coincides with a bound of the ledger's finer buckets. Times range
+// from 1 us to 17 s.
 var (
 	sizeBounds = powers(0, 14)
 	timeBounds = powers(10, 34)
@@ -24,7 +24,7 @@ func powers(from, to int) []uint64 {
 	return out
 }
 
-// points returns the data of f's metric, made by fresh when it is new.
+// points returns the data of f's metric; if the metric is new, the data is fresh.
 func (b *builder) points(f family, fresh metricdata.Aggregation) *metricdata.Aggregation {
 	k, there := b.sums[f.name]
 	if !there {
@@ -57,7 +57,7 @@ func (b *builder) gauge(f family, v float64) {
 	*at = g
 }
 
-// histogram adds one that has counted something; times in seconds.
+// histogram adds a histogram that is not empty, with times in seconds.
 func (b *builder) histogram(f family, h *stats.Histogram) {
 	if len(h.Buckets) == 0 {
 		return

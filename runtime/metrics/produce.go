@@ -14,13 +14,13 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// Session is a session to show, with its ledger as it stands. Sessions of one name are added up.
+// Session is a session to export, with its current ledger. Sessions of the same name are added up.
 type Session struct {
 	Name   string
 	Ledger *stats.Ledger
 }
 
-// Labels. The reference has the first five.
+// Labels; the first five are those of the reference.
 const (
 	labelEngine    = attribute.Key("daqiri.engine")
 	labelInterface = attribute.Key("daqiri.interface.name")
@@ -39,22 +39,22 @@ const (
 	labelFault     = attribute.Key("daqiri.fault")
 )
 
-// allQueues is the queue id of what an interface's queues have together, as in the reference.
+// allQueues is the queue id of the sum of an interface's queues, as in the reference.
 const allQueues = "all"
 
-// producer makes metrics of ledgers when somebody collects.
+// producer generates metrics from ledgers at each collection.
 type producer struct {
 	scope instrumentation.Scope
 	read  func() []Session
 }
 
-// Produce reads the ledgers.
+// Produce implements the SDK's Producer.
 func (p *producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	var process *stats.Process
 	b := &builder{sums: map[string]int{}}
 	for _, s := range merge(p.read()) {
 		b.session(s)
-		process = &s.Ledger.Process // the same in all
+		process = &s.Ledger.Process // the same in all ledgers
 	}
 	if process == nil {
 		own := stats.ReadProcess(0)
@@ -66,7 +66,7 @@ func (p *producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	return []metricdata.ScopeMetrics{{Scope: p.scope, Metrics: b.metrics}}, nil
 }
 
-// merge adds up sessions of one name: a series must not come twice.
+// merge adds up sessions of the same name, because a series must be unique.
 func merge(sessions []Session) []Session {
 	var out []Session
 	for _, s := range sessions {
@@ -77,7 +77,7 @@ func merge(sessions []Session) []Session {
 		}
 		sum := out[k].Ledger.Plus(s.Ledger)
 		sum.StartNS, sum.EndNS = out[k].Ledger.StartNS, s.Ledger.EndNS
-		sum.Metrics = map[string]float64{} // of one name the later session's
+		sum.Metrics = map[string]float64{} // the later session's value of a name wins
 		maps.Copy(sum.Metrics, out[k].Ledger.Metrics)
 		maps.Copy(sum.Metrics, s.Ledger.Metrics)
 		out[k].Ledger = sum
@@ -85,10 +85,10 @@ func merge(sessions []Session) []Session {
 	return out
 }
 
-// builder gathers points by metric. The points that are added have its labels and times.
+// builder collects points by metric. New points get its labels and times.
 type builder struct {
 	metrics    []metricdata.Metrics
-	sums       map[string]int // places in metrics, by name
+	sums       map[string]int // index in metrics, by name
 	labels     []attribute.KeyValue
 	start, end time.Time
 }
@@ -163,7 +163,7 @@ func (b *builder) line(x *stats.Line) {
 		b.histogram(histograms()[h.Name], h)
 	}
 	with := b.labels
-	for _, r := range x.Dropped { // also those that are 0: a rate needs the value before the first loss
+	for _, r := range x.Dropped { // including zeros: a rate needs the value before the first loss
 		b.labels = append(slices.Clip(with), labelReason.String(r.Name))
 		b.counter(dropped, r.N)
 	}
@@ -179,7 +179,7 @@ func (b *builder) line(x *stats.Line) {
 	}
 }
 
-// flows adds those of an interface; they are not shown by queue, over which a flow may be spread.
+// flows adds the flows of an interface. They are not exported by queue, because a flow may be distributed over several.
 func (b *builder) flows(flows stats.Flows) {
 	with := b.labels
 	for _, f := range flows {
@@ -189,7 +189,7 @@ func (b *builder) flows(flows stats.Flows) {
 	}
 }
 
-// peers adds those of an interface; a peer may come by several queues.
+// peers adds the peers of an interface; a peer may use several queues.
 func (b *builder) peers(peers stats.Peers) {
 	with := b.labels
 	for _, p := range peers {
@@ -199,7 +199,7 @@ func (b *builder) peers(peers stats.Peers) {
 	}
 }
 
-// sources adds those of a reorder stage.
+// sources adds the sources of a reorder stage.
 func (b *builder) sources(sources stats.Sources) {
 	with := b.labels
 	for _, s := range sources {

@@ -12,10 +12,10 @@ import (
 
 const (
 	endpointPath = "/metrics"
-	mostScrapes  = 8 // at once: each reads all ledgers
+	mostScrapes  = 8 // concurrent requests; each reads all ledgers
 )
 
-// prometheusReader makes the reader behind the endpoint, and the endpoint.
+// prometheusReader returns the endpoint and its reader.
 func prometheusReader(source sdk.Producer) (sdk.Reader, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithProducer(source), exporter.WithoutScopeInfo())
