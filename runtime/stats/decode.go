@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Reading what MarshalJSON wrote: what is left out of it is 0.
+// Decoders of the output of MarshalJSON, in which values of 0 are omitted.
 
-// UnmarshalJSON reads an object of counters, in its order.
+// UnmarshalJSON decodes an object of counters, in its order.
 func (c *Counts) UnmarshalJSON(data []byte) error {
 	return eachKey(data, func(name string, d *json.Decoder) error {
 		x := Count{Name: name}
@@ -18,7 +18,7 @@ func (c *Counts) UnmarshalJSON(data []byte) error {
 	})
 }
 
-// UnmarshalJSON reads an object of histograms, in its order. Titles, which stand in no file, stay empty.
+// UnmarshalJSON decodes an object of histograms. Titles are not part of the JSON form and stay empty.
 func (list *Histograms) UnmarshalJSON(data []byte) error {
 	return eachKey(data, func(name string, d *json.Decoder) error {
 		var in struct {
@@ -36,7 +36,7 @@ func (list *Histograms) UnmarshalJSON(data []byte) error {
 	})
 }
 
-// UnmarshalJSON reads a ledger of this schema.
+// UnmarshalJSON decodes a ledger of this schema.
 func (l *Ledger) UnmarshalJSON(data []byte) error {
 	var in struct {
 		Schema  int
@@ -70,7 +70,7 @@ func eachKey(data []byte, fn func(name string, d *json.Decoder) error) error {
 		if err != nil {
 			return err
 		}
-		if err := fn(key.(string), d); err != nil { // a key is a string, or Token fails
+		if err := fn(key.(string), d); err != nil { // key is a string if Token succeeded
 			return err
 		}
 	}

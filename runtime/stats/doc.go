@@ -1,10 +1,8 @@
-// Package stats holds the accounts of a session: the ledger, metrics that a script sets, and
-// thresholds on both.
+// Package stats holds the accounts of a session: the ledger, metrics set by a script, and thresholds on both.
 //
-// A ledger is a value: a snapshot of every line at one time, or the difference of two. It is
-// built by runtime/session from the engine's counters and knows nothing of the engine. One
-// table of names serves the summary, JSON, Lua and thresholds (see Ledger.Names).
+// A ledger is a snapshot of all lines at one time, or the difference of two snapshots. runtime/session builds it from the engine's counters; the
+// ledger itself does not depend on the engine. The summary, JSON, Lua and thresholds use the same names (see Ledger.Names).
 //
-// The package imports expr, spec (for suggestions) and the standard library. Ledger values are not changed
-// once they are made; Metrics and Thresholds are safe for concurrent use.
+// The package imports expr, spec (for suggestions) and the standard library. Ledger values are immutable; Metrics and Thresholds are safe for
+// concurrent use.
 package stats

@@ -2,15 +2,15 @@ package stats
 
 import "fmt"
 
-// Fault is something that the system refused a queue, or did to its socket, and how often.
+// Fault is an error of the system on a queue or its socket, with its number of occurrences.
 type Fault struct {
-	Line  string `json:"line"`  // the title of the queue's line
-	Text  string `json:"text"`  // what happened, in the system's words where it has some
-	Times uint64 `json:"times"` // transmit: packets that were not sent; receive: times that its socket ceased to work
+	Line  string `json:"line"`  // title of the queue's line
+	Text  string `json:"text"`  // description, with the system's error message if there is one
+	Times uint64 `json:"times"` // transmit: packets not sent; receive: failures of the socket
 	Send  bool   `json:"-"`
 }
 
-// Errors is how often the system refused something or took it away: the sum of the faults.
+// Errors returns the total number of system errors: the sum of the faults.
 func (l *Ledger) Errors() (n uint64) {
 	for i := range l.Faults {
 		n += l.Faults[i].Times
@@ -18,7 +18,7 @@ func (l *Ledger) Errors() (n uint64) {
 	return n
 }
 
-// String tells the fault in words.
+// String returns a description of the fault.
 func (f *Fault) String() string {
 	what := "its socket ceased to work, times"
 	if f.Send {

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Flow counts what a receive queue received of one flow: its packets, and their bytes as they came.
+// Flow counts the packets that a receive queue received of one flow, and their bytes as received.
 type Flow struct {
-	ID      uint32 `json:"id"`             // 0: of all flows for which there was no counter left
-	Name    string `json:"name,omitempty"` // in the configuration or the script; that of a deleted flow stays
+	ID      uint32 `json:"id"`             // 0: all flows without a counter of their own
+	Name    string `json:"name,omitempty"` // name in the configuration or the script; kept when the flow is deleted
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
 }
 
-// Flows are the counts of a queue's flows, by id. Packets that no flow took are in none of them.
+// Flows holds the counts of a queue's flows, by id. Packets that match no flow are not included.
 type Flows []Flow
 
-// with adds up two lists, or takes o away from f, which then is a later reading of the same.
+// with combines two lists by change: the sum, or the difference of a later reading f and an earlier one o.
 func (f Flows) with(o Flows, change func(a, b uint64) uint64) Flows {
 	var out Flows
 	for _, x := range f {

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Bucket counts values of at most Most that are above those of the bucket before it.
+// Bucket counts values of at most Most that exceed the previous bucket's Most.
 type Bucket struct{ Most, N uint64 }
 
-// Histogram counts values by their size. Nil is an empty one.
+// Histogram counts values by size. A nil Histogram is empty.
 type Histogram struct {
-	Name    string   // below its line: "burst_size"
-	Unit    string   // of the values: packets or ns
-	Title   string   // in the summary, with %s for the line; empty: not there
-	Buckets []Bucket // those that are not empty, the smallest first
-	Sum     uint64   // of the values
+	Name    string   // name relative to the line: "burst_size"
+	Unit    string   // unit of the values: packets or ns
+	Title   string   // title in the summary, with %s for the line; empty: not shown
+	Buckets []Bucket // non-empty buckets, smallest first
+	Sum     uint64   // sum of the values
 }
 
-// N is how many values it counts.
+// N returns the number of values.
 func (h *Histogram) N() uint64 { return h.Within(^uint64(0)) }
 
-// Within is how many values are at most so large.
+// Within returns the number of values that are at most most.
 func (h *Histogram) Within(most uint64) (n uint64) {
 	if h == nil {
 		return 0
@@ -33,7 +33,7 @@ func (h *Histogram) Within(most uint64) (n uint64) {
 	return n
 }
 
-// At is the value that a share (0..1) of the values does not exceed; 0 when there is none.
+// At returns the smallest value that a share (0..1) of the values does not exceed, or 0 if the histogram is empty.
 func (h *Histogram) At(share float64) uint64 {
 	total := h.N()
 	if total == 0 {
@@ -48,7 +48,7 @@ func (h *Histogram) At(share float64) uint64 {
 	return 0
 }
 
-// percentiles are the figures that a histogram offers, by name.
+// percentiles lists the figures of a histogram by name.
 var percentiles = []struct {
 	name  string
 	share float64
@@ -61,7 +61,7 @@ func (h *Histogram) figures() (f []Figure) {
 	return f
 }
 
-// MarshalJSON writes the percentiles, and the buckets as pairs of the largest value and the count.
+// MarshalJSON encodes the percentiles, and the buckets as pairs of the largest value and the count.
 func (h *Histogram) MarshalJSON() ([]byte, error) {
 	out := map[string]any{"n": h.N(), "sum": h.Sum, "unit": h.Unit}
 	for _, p := range percentiles {
@@ -77,7 +77,7 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 
 func (h *Histogram) key() string { return h.Name }
 
-// with adds up two histograms, or takes o away from h, which then is a later reading of the same.
+// with combines two histograms by change, as Flows.with does.
 func (h *Histogram) with(o *Histogram, change func(a, b uint64) uint64) *Histogram {
 	out := &Histogram{Name: h.Name, Unit: h.Unit, Title: h.Title, Sum: change(h.Sum, o.Sum)}
 	for _, b := range h.Buckets {
@@ -97,10 +97,10 @@ func (h *Histogram) with(o *Histogram, change func(a, b uint64) uint64) *Histogr
 	return out
 }
 
-// Histograms are those of a line, in the order of the engine's table.
+// Histograms holds the histograms of a line, in the order of the engine's table.
 type Histograms []*Histogram
 
-// Get returns the histogram of that name, nil when there is none.
+// Get returns the histogram of that name, or nil.
 func (list Histograms) Get(name string) *Histogram {
 	for _, h := range list {
 		if h.Name == name {
@@ -110,7 +110,7 @@ func (list Histograms) Get(name string) *Histogram {
 	return nil
 }
 
-// MarshalJSON writes an object of those that counted something.
+// MarshalJSON encodes an object of the non-empty histograms.
 func (list Histograms) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for _, h := range list {

@@ -10,16 +10,16 @@ import (
 // Schema is the version of the ledger's JSON form.
 const Schema = 2
 
-// Kind says what a line accounts for.
+// Kind is the type of a line.
 type Kind string
 
-// Kinds of line.
+// Types of lines.
 const (
 	Rx     Kind = "rx"     // a receive queue
 	Tx     Kind = "tx"     // a transmit queue
-	Wire   Kind = "wire"   // the simulated wire behind a transmit queue; what a raw interface received
-	Stage  Kind = "stage"  // a stage that changes or passes the stream
-	Tap    Kind = "tap"    // what a task asked for
+	Wire   Kind = "wire"   // simulated wire of a transmit queue; packets received by a raw interface
+	Stage  Kind = "stage"  // stage that changes or passes the stream
+	Tap    Kind = "tap"    // packets for a task
 	Writer Kind = "writer" // files
 )
 
@@ -29,8 +29,7 @@ type Count struct {
 	N    uint64
 }
 
-// Counts is a list of named counters in the order of the engine's table. As JSON it is an
-// object of those that are not 0.
+// Counts is a list of named counters in the order of the engine's table. Its JSON form is an object of the counters that are not 0.
 type Counts []Count
 
 func (c Count) key() string { return c.Name }
@@ -39,13 +38,13 @@ func (c Count) with(o Count, change func(a, b uint64) uint64) Count {
 	return Count{c.Name, change(c.N, o.N)}
 }
 
-// appendString appends a text as JSON.
+// appendString appends a string as JSON.
 func appendString(out []byte, text string) []byte {
-	quoted, _ := json.Marshal(text) // a string always goes
+	quoted, _ := json.Marshal(text) // encoding a string cannot fail
 	return append(out, quoted...)
 }
 
-// MarshalJSON writes the counters that are not 0, in order.
+// MarshalJSON encodes the counters that are not 0, in order.
 func (c Counts) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
 	for _, x := range c {
@@ -60,7 +59,7 @@ func (c Counts) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// Sum adds the counters up.
+// Sum returns the sum of the counters.
 func (c Counts) Sum() uint64 {
 	var n uint64
 	for _, x := range c {
@@ -69,7 +68,7 @@ func (c Counts) Sum() uint64 {
 	return n
 }
 
-// Get returns the counter of that name, 0 when there is none.
+// Get returns the counter of that name, or 0 if there is none.
 func (c Counts) Get(name string) uint64 {
 	for _, x := range c {
 		if x.Name == name {
@@ -79,11 +78,11 @@ func (c Counts) Get(name string) uint64 {
 	return 0
 }
 
-// Line is one account: In = Out + Held + the sum of Dropped, exactly when nothing moves.
-// Counters are packets unless they say bytes.
+// Line is one account: In = Out + Held + the sum of Dropped, exactly when no packet is moving. Counters are in packets unless their name contains
+// bytes.
 type Line struct {
 	Kind     Kind   `json:"kind"`
-	Name     string `json:"name"`            // of the interface or the stage
+	Name     string `json:"name"`            // of the interface or stage
 	Queue    string `json:"queue,omitempty"` // of receive, transmit and wire lines
 	QueueID  int    `json:"queue_id"`
 	In       uint64 `json:"in"`
@@ -97,23 +96,23 @@ type Line struct {
 
 	Histograms Histograms `json:"histograms"`
 
-	PaceBPS   float64 `json:"pace_bps,omitempty"` // transmit: what was asked for
+	PaceBPS   float64 `json:"pace_bps,omitempty"` // transmit: requested rate
 	PacePPS   float64 `json:"pace_pps,omitempty"`
-	PaceSpeed float64 `json:"pace_speed,omitempty"` // transmit: packets keep the gaps of their receive times, divided by it
-	Timing    *Timing `json:"timing,omitempty"`     // transmit: how that was kept; nil where nothing was asked for
+	PaceSpeed float64 `json:"pace_speed,omitempty"` // transmit: packets keep the gaps between their receive times, divided by this factor
+	Timing    *Timing `json:"timing,omitempty"`     // transmit: accuracy of the pace; nil without a pace
 
-	Store  bool  `json:"store,omitempty"`  // writers: of objects, not of files
-	Unread bool  `json:"unread,omitempty"` // receive: no pipe led out of the queue so far
-	Flows  Flows `json:"flows,omitempty"`  // receive: packets by flow, where there are flows
-	Peers  Peers `json:"peers,omitempty"`  // receive: packets by peer, of sockets
+	Store  bool  `json:"store,omitempty"`  // writers: objects instead of files
+	Unread bool  `json:"unread,omitempty"` // receive: no pipe reads the queue yet
+	Flows  Flows `json:"flows,omitempty"`  // receive: packets by flow, if there are flows
+	Peers  Peers `json:"peers,omitempty"`  // receive: packets by peer, for sockets
 
-	Sources Sources `json:"sources,omitempty"` // reorder: what came of each source, where these are told apart
+	Sources Sources `json:"sources,omitempty"` // reorder: packets by source, if sources are distinguished
 
 	Engine string `json:"-"` // of a queue's interface
-	PortID int    `json:"-"` // the interface's place in the configuration
+	PortID int    `json:"-"` // index of the interface in the configuration
 }
 
-// Title names the line as the ledger's names do: "rx_port.rx.0", "tx_port.wire.1", "disk".
+// Title returns the line's name in the ledger: "rx_port.rx.0", "tx_port.wire.1", "disk".
 func (l *Line) Title() string {
 	if l.OfQueue() {
 		return fmt.Sprintf("%s.%s.%d", l.Name, l.Kind, l.QueueID)
@@ -121,44 +120,43 @@ func (l *Line) Title() string {
 	return l.Name
 }
 
-// OfQueue reports whether the line is one of an interface's queues, not a stage's.
+// OfQueue reports whether the line belongs to an interface's queue rather than a stage.
 func (l *Line) OfQueue() bool { return l.Kind == Rx || l.Kind == Tx || l.Kind == Wire }
 
 // Process holds figures of the whole process.
 type Process struct {
 	RSS        uint64  `json:"rss_bytes"`        // resident memory
-	RSSGrowth  int64   `json:"rss_growth_bytes"` // since the session started; of a difference: within it
+	RSSGrowth  int64   `json:"rss_growth_bytes"` // since the session's start; of a difference: within it
 	CPUSeconds float64 `json:"cpu_seconds"`
-	// Allocations counts the objects that Go code, Lua included, put on its heap.
+	// Number of heap objects allocated by Go code, Lua included.
 	Allocations uint64 `json:"allocations"`
 }
 
-// Ledger is every account of a session at one time, or between two.
+// Ledger holds all accounts of a session at one time, or between two.
 type Ledger struct {
 	Clock   string // real or virtual
-	StartNS int64  // ns since the epoch: when packets began to move, before that when the session was opened
-	EndNS   int64  // now, or when receiving had ended and the last packet had left
+	StartNS int64  // ns since the epoch: when packets began to move; before that, when the session was opened
+	EndNS   int64  // time of the snapshot, or when receiving had ended and the last packet had left
 	Lines   []Line
-	Faults  []Fault // what the system did to queues, so far
+	Faults  []Fault // system errors of queues so far
 	Metrics map[string]float64
 	Process Process
 
-	once  sync.Once // builds what follows
+	once  sync.Once // protects the fields below
 	index map[string]float64
 	names []string
 }
 
-// Bare is the ledger without what answering questions by name needs, which is ten times as much and made again where
-// somebody asks: for keeping.
+// Bare returns the ledger without the index of names, which is ten times as large and rebuilt on demand. It is meant for storing ledgers.
 func (l *Ledger) Bare() *Ledger {
 	return &Ledger{Clock: l.Clock, StartNS: l.StartNS, EndNS: l.EndNS, Lines: l.Lines, Faults: l.Faults, Metrics: l.Metrics,
 		Process: l.Process}
 }
 
-// Seconds is the time that the ledger covers.
+// Seconds returns the time that the ledger covers.
 func (l *Ledger) Seconds() float64 { return float64(l.EndNS-l.StartNS) / 1e9 }
 
-// MarshalJSON writes the ledger in a stable order, with its schema's number first.
+// MarshalJSON encodes the ledger in a stable order, starting with the schema number.
 func (l *Ledger) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Schema  int                `json:"schema"`
@@ -172,20 +170,19 @@ func (l *Ledger) MarshalJSON() ([]byte, error) {
 	}{Schema, l.Clock, l.StartNS, l.Seconds(), l.Lines, l.Faults, l.Metrics, l.Process})
 }
 
-// Imbalance is a line that does not add up: packets that are nowhere (positive) or were
-// counted twice.
+// Imbalance is a line that does not add up: packets that are missing (positive) or counted twice.
 type Imbalance struct {
 	Line    string
 	Missing int64
 }
 
-// String tells the imbalance in words.
+// String returns a description of the imbalance.
 func (i Imbalance) String() string {
 	return fmt.Sprintf("%s: in - out - held - dropped = %d", i.Line, i.Missing)
 }
 
-// Balance lists the lines that do not add up. In flight a line may be off by what moves; of
-// a difference it says nothing.
+// Balance returns the lines that do not add up. While packets move, a line may be off by packets in transit; for a difference the result is
+// meaningless.
 func (l *Ledger) Balance() []Imbalance {
 	var bad []Imbalance
 	for i := range l.Lines {
@@ -197,8 +194,7 @@ func (l *Ledger) Balance() []Imbalance {
 	return bad
 }
 
-// Since returns what happened between before and l, an earlier ledger of the same session.
-// Held, the faults and the metrics are l's.
+// Since returns the difference between l and an earlier ledger of the same session. Held, the faults and the metrics are l's.
 func (l *Ledger) Since(before *Ledger) *Ledger {
 	d := &Ledger{Clock: l.Clock, StartNS: before.EndNS, EndNS: l.EndNS, Faults: l.Faults, Metrics: l.Metrics}
 	d.Process = Process{
@@ -220,7 +216,7 @@ func (l *Ledger) Since(before *Ledger) *Ledger {
 	return d
 }
 
-// counters are the numbers of a line that grow.
+// counters lists the monotonic counters of a line.
 var counters = []struct {
 	name string
 	at   func(*Line) *uint64
@@ -230,7 +226,7 @@ var counters = []struct {
 	{"bursts", func(l *Line) *uint64 { return &l.Bursts }},
 }
 
-// with adds up what two lines counted, or takes o away from l, which then is a later reading of the same.
+// with combines the counters of two lines by change: their sum, or the difference of a later reading l and an earlier one o.
 func (l Line) with(o *Line, change func(a, b uint64) uint64) Line {
 	for _, c := range counters {
 		n := c.at(&l)
@@ -245,14 +241,14 @@ func (l Line) with(o *Line, change func(a, b uint64) uint64) Line {
 	return l
 }
 
-// minus is what happened since o, in so many seconds.
+// minus returns the difference since o; seconds is the time between the two.
 func (l Line) minus(o *Line, seconds float64) Line {
 	l = l.with(o, func(a, b uint64) uint64 { return a - b })
 	l.Timing = l.Timing.minus(o.Timing, seconds)
 	return l
 }
 
-// plus adds up lines of one kind.
+// plus returns the sum of two lines of one kind.
 func (l Line) plus(o *Line) Line {
 	l = l.with(o, func(a, b uint64) uint64 { return a + b })
 	l.Held += o.Held
@@ -262,8 +258,7 @@ func (l Line) plus(o *Line) Line {
 	return l
 }
 
-// Plus adds up the ledgers of two sessions, line by line under their names; of the later one are its process and
-// metrics.
+// Plus returns the sum of the ledgers of two sessions, line by line by name. Process and metrics are those of the later session o.
 func (l *Ledger) Plus(o *Ledger) *Ledger {
 	sum := o.Bare()
 	sum.StartNS, sum.EndNS = 0, l.EndNS-l.StartNS+o.EndNS-o.StartNS
@@ -281,8 +276,7 @@ func (l *Ledger) Plus(o *Ledger) *Ledger {
 	return sum
 }
 
-// Side returns the sum of an interface's receive, transmit or wire lines; ok is false when it has
-// none.
+// Side returns the sum of an interface's receive, transmit or wire lines; ok is false if it has none.
 func (l *Ledger) Side(iface string, kind Kind) (sum Line, ok bool) {
 	for i := range l.Lines {
 		x := &l.Lines[i]

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Metrics are figures that a script sets under names of its own. Safe for concurrent use.
+// Metrics holds named figures set by a script. It is safe for concurrent use.
 type Metrics struct {
 	mu sync.Mutex
 	m  map[string]float64
 }
 
-// Set gives a metric its value: a finite number.
+// Set sets a metric to a finite number.
 func (m *Metrics) Set(name string, v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Errorf("metric %s: %v is not a finite number", name, v)
@@ -41,7 +41,7 @@ func (m *Metrics) All() map[string]float64 {
 	return out
 }
 
-// validName accepts what a threshold can name.
+// validName reports whether s can be used as a name in thresholds.
 func validName(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

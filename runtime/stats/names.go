@@ -11,15 +11,15 @@ import (
 
 // Figure is one named number of a ledger.
 type Figure struct {
-	Name  string // below its line: "dropped_by.queue_full"
+	Name  string // name relative to the line: "dropped_by.queue_full"
 	Value float64
 }
 
-// figures lists what a line offers by name. seconds is the time that its ledger covers.
+// figures returns the figures of a line. seconds is the time that its ledger covers.
 func (l *Line) figures(seconds float64) []Figure {
 	packets, bytes := l.In, l.InBytes
 	if l.Kind == Tx {
-		packets, bytes = l.Out, l.OutBytes // what really left
+		packets, bytes = l.Out, l.OutBytes // packets actually sent
 	}
 	if l.Kind == Writer {
 		bytes = l.Extra.Get("file_bytes")
@@ -73,8 +73,8 @@ func per(n, seconds float64) float64 {
 	return n / seconds
 }
 
-// Achieved is the part of the pace asked for that a transmit queue kept, from its first packet to its last: 1 is all,
-// also where nothing was asked for. Pauses of the script between two packets count, those between two transmissions don't.
+// Achieved returns the fraction of the requested pace that a transmit queue achieved between its first and last packet; 1 without a pace. Pauses of
+// the script between two packets count, those between two transmissions do not.
 func (l *Line) Achieved() float64 {
 	if l.Timing == nil {
 		return 1
@@ -82,8 +82,7 @@ func (l *Line) Achieved() float64 {
 	return l.Timing.share()
 }
 
-// each calls fn with every name and figure: interfaces' sides and their queues, stages and
-// writers, the process, metrics.
+// each calls fn with all names and figures: of interfaces and their queues, stages and writers, the process, and metrics.
 func (l *Ledger) each(fn func(name string, v float64)) {
 	line := func(prefix string, x *Line) {
 		for _, f := range x.figures(l.Seconds()) {
@@ -116,21 +115,21 @@ func (l *Ledger) each(fn func(name string, v float64)) {
 func (l *Ledger) build() {
 	l.index = map[string]float64{}
 	l.each(func(name string, v float64) {
-		if _, taken := l.index[name]; !taken { // a metric does not hide a figure of ours
+		if _, taken := l.index[name]; !taken { // a metric does not hide a figure of the ledger
 			l.names = append(l.names, name)
 			l.index[name] = v
 		}
 	})
 }
 
-// someOf are the words behind which figures have the names of flows, sources and peers.
+// someOf matches the names of figures of flows, sources and peers.
 var someOf = regexp.MustCompile(`\.(flow|peer|source)\.[0-9A-Za-z_]+\.(packets|bytes|missing|late|duplicate|dropped)$`)
 
-// OfSome reports whether a name is that of a flow's, a source's or a peer's figure: it has a value once something came of it.
+// OfSome reports whether name is a figure of a flow, a source or a peer, which exists only after its first packet.
 func OfSome(name string) bool { return someOf.MatchString(name) }
 
-// Lookup returns the figure of a dotted name: "rx_port.rx.dropped", "rx_port.rx.0.packets",
-// "disk.written", "process.rss_growth", or a metric. "dropped.REASON" is what "dropped_by.REASON" was called.
+// Lookup returns the figure of a dotted name: "rx_port.rx.dropped", "rx_port.rx.0.packets", "disk.written", "process.rss_growth", or a metric.
+// "dropped.REASON" is the former name of "dropped_by.REASON".
 func (l *Ledger) Lookup(name string) (v float64, ok bool) {
 	l.once.Do(l.build)
 	if v, ok = l.index[name]; !ok {
@@ -139,7 +138,7 @@ func (l *Ledger) Lookup(name string) (v float64, ok bool) {
 	return v, ok
 }
 
-// Names lists what Lookup knows, in the order of the lines.
+// Names returns the names that Lookup accepts, in the order of the lines.
 func (l *Ledger) Names() []string {
 	l.once.Do(l.build)
 	return slices.Clone(l.names)

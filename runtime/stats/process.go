@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// ReadProcess reads the process's figures. start is the resident memory that growth counts
-// from; 0: no growth.
+// ReadProcess reads the process's figures. start is the resident memory that growth is relative to; 0: no growth.
 func ReadProcess(start uint64) Process {
 	var p Process
 	if fields := bytes.Fields(readFile("/proc/self/statm")); len(fields) > 1 {
@@ -27,7 +26,7 @@ func ReadProcess(start uint64) Process {
 	return p
 }
 
-// allocations counts objects ever put on the heap, tiny ones that share a slot each for itself.
+// allocations returns the number of objects ever allocated on the heap, counting tiny objects individually.
 func allocations() uint64 {
 	counts := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/tiny/allocs:objects"}}
 	metrics.Read(counts)
@@ -42,7 +41,7 @@ func allocations() uint64 {
 
 func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
 
-// readFile returns nothing where there is no such file: then the figure is 0.
+// readFile returns the content of a file, or nil if it cannot be read, which yields a figure of 0.
 func readFile(name string) []byte {
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// Names of sources and peers that are none.
+// Special names of sources and peers.
 const (
-	OtherSources  = "other"   // all those that came after as many as are counted one by one
-	UnknownSource = "unknown" // packets without the field; of missing ones, those in places that nobody has had yet
+	OtherSources  = "other"   // those beyond the number of individual counters
+	UnknownSource = "unknown" // packets without the field; for Missing, positions that no source has used yet
 )
 
-// Source counts what a reorder stage got and missed of one source.
+// Source counts the packets that a reorder stage received and missed of one source.
 type Source struct {
 	Name      string `json:"name"`
-	Packets   uint64 `json:"packets"` // in batches that were handed over
-	Missing   uint64 `json:"missing"` // in their places, which this source had last
+	Packets   uint64 `json:"packets"` // in delivered batches
+	Missing   uint64 `json:"missing"` // in positions last used by this source
 	Late      uint64 `json:"late"`
 	Duplicate uint64 `json:"duplicate"`
 	Dropped   uint64 `json:"dropped"` // for all other reasons
 }
 
-// Sources are the counts of a reorder stage's sources, in the order in which they were seen.
+// Sources holds the counts of a reorder stage's sources, in order of appearance.
 type Sources []Source
 
-// Share is the part of what should have come that is missing.
+// Share returns the fraction of expected packets that is missing.
 func (s *Source) Share() float64 { return per(float64(s.Missing), float64(s.Packets+s.Missing)) }
 
-// Worst lists those that lost something, the highest share first, at most n; and how many lost something.
+// Worst returns at most n sources with losses, highest share first, and the number of sources with losses.
 func (s Sources) Worst(n int) (worst Sources, lost int) {
 	for _, x := range s {
 		if x.Missing+x.Late+x.Duplicate+x.Dropped > 0 {
@@ -42,17 +42,17 @@ func (s Sources) Worst(n int) (worst Sources, lost int) {
 	return worst[:min(n, lost)], lost
 }
 
-// Peer counts what a socket's queue received of one peer, HOST:PORT.
+// Peer counts the packets that a socket's queue received of one peer, HOST:PORT.
 type Peer struct {
 	Name    string `json:"name"`
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
 }
 
-// Peers are the counts of a queue's peers, in the order in which they were seen.
+// Peers holds the counts of a queue's peers, in order of appearance.
 type Peers []Peer
 
-// named is one of a list that two readings share.
+// named is an element of a list, identified by key.
 type named[T any] interface {
 	key() string
 	with(o T, change func(a, b uint64) uint64) T
@@ -70,7 +70,7 @@ func (p Peer) with(o Peer, change func(a, b uint64) uint64) Peer {
 	return Peer{p.Name, change(p.Packets, o.Packets), change(p.Bytes, o.Bytes)}
 }
 
-// joined adds up two lists, or takes o away from list, which then is a later reading of the same.
+// joined combines two lists by change: their sum, or the difference of a later reading list and an earlier one o.
 func joined[L ~[]T, T named[T]](list, o L, change func(a, b uint64) uint64) L {
 	place := map[string]int{}
 	out := slices.Clone(list)
@@ -87,7 +87,7 @@ func joined[L ~[]T, T named[T]](list, o L, change func(a, b uint64) uint64) L {
 	return out
 }
 
-// figureName is a source's name as a part of a figure's: letters, digits and '_'.
+// figureName converts a source's name to a part of a figure's name: letters, digits and '_'.
 func figureName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {

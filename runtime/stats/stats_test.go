@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// line makes a line with two reasons and one further figure.
+// line returns a line with two drop reasons and one extra counter.
 func line(kind Kind, name string, queueID int, in, out, held, full, filtered uint64) Line {
 	return Line{
 		Kind: kind, Name: name, QueueID: queueID,
@@ -73,7 +73,7 @@ func TestLookup(t *testing.T) {
 		{"disk.bytes", 180},
 		{"disk.file_bytes", 180},
 		{"power", 2.5},
-		{"process.rss", 1 << 20}, // not the metric of that name
+		{"process.rss", 1 << 20}, // the process figure, not the metric of that name
 		{"process.rss_growth", -4096},
 		{"session.seconds", 2},
 	}
@@ -124,7 +124,7 @@ func TestSince(t *testing.T) {
 		"port.rx.1.packets":             0,
 		"port.rx.held":                  4,
 		"late.in":                       5,
-		"port.tx.rate_error":            1 - 2e8/1.5e9, // overdue for no longer than the second between the two
+		"port.tx.rate_error":            1 - 2e8/1.5e9, // overdue for at most the second between the two readings
 		"port.tx.gap_error.p50":         0,
 		"port.tx.gap_error.max":         63,
 		"power":                         2.5,
@@ -227,7 +227,7 @@ func TestThresholdForm(t *testing.T) {
 	cases := []struct {
 		name string
 		t    Threshold
-		want string // in the error; empty: none
+		want string // part of the error; empty: none
 	}{
 		{"condition", Threshold{Expr: "port.rx.dropped == 0"}, ""},
 		{"unit", Threshold{Expr: "port.tx.bps >= 10Gbit/s", After: 5}, ""},
@@ -275,7 +275,7 @@ func TestThresholdCheck(t *testing.T) {
 	}
 }
 
-// TestNoErrors has errors count in every run, unless a threshold of the script's own is about them.
+// TestNoErrors checks that errors fail every run, unless a threshold of the script names errors.
 func TestNoErrors(t *testing.T) {
 	for _, c := range []struct {
 		own    string
@@ -344,7 +344,7 @@ func TestReadProcess(t *testing.T) {
 }
 
 func TestRecorder(t *testing.T) {
-	next := uint64(0) // the smallest time that is in no bucket yet
+	next := uint64(0) // smallest time above the previous buckets
 	for k := range recorderBuckets {
 		if bucketOf(next) != k || bucketOf(bucketMost(k)) != k {
 			t.Fatalf("bucket %d: %d and %d fall into %d and %d", k, next, bucketMost(k), bucketOf(next), bucketOf(bucketMost(k)))
@@ -391,7 +391,7 @@ func TestHistogramsAndFlowsOfLines(t *testing.T) {
 	}
 }
 
-// TestPlusBalances: accounts that add up do so in a sum too, all figures being those of both.
+// TestPlusBalances checks that the sum of balanced ledgers balances and that all its figures are sums.
 func TestPlusBalances(t *testing.T) {
 	line := func(n uint64) Line {
 		return Line{Kind: Rx, Name: "port", In: 100 * n, InBytes: 1000 * n, Out: 70 * n, OutBytes: 700 * n, Bursts: 5 * n, Held: 20 * n,

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// filled is a line in which every counter has a value of its own: from n on.
+// filled returns a line in which every counter has a distinct value, starting at n.
 func filled(n uint64) Line {
 	l := Line{Kind: Tx, Name: "port", Dropped: Counts{{"queue_full", n + 100}, {"too_long", n + 200}}, Extra: Counts{{"late", n + 300}}}
 	v := reflect.ValueOf(&l).Elem()
@@ -17,7 +17,7 @@ func filled(n uint64) Line {
 	return l
 }
 
-// TestEveryCounter: sums and differences of lines have every counter, whichever may be added to them.
+// TestEveryCounter checks that sums and differences of lines include every counter, including ones added later.
 func TestEveryCounter(t *testing.T) {
 	early, late := filled(1000), filled(50000)
 	sum, since := late.plus(&early), late.minus(&early, 1)
@@ -35,7 +35,7 @@ func TestEveryCounter(t *testing.T) {
 		}
 		want := b - a
 		if name == "Held" {
-			want = b // what is held now
+			want = b // current value
 		}
 		if got := of(since).Uint(); got != want {
 			t.Errorf("%s of a difference is %d, want %d", name, got, want)
@@ -59,7 +59,7 @@ func TestEveryCounter(t *testing.T) {
 	}
 }
 
-// TestProcessSince: of two ledgers' processes the difference has what happened between them, and the memory of the later one.
+// TestProcessSince checks that the difference of two ledgers has the process figures between them, and the later one's memory.
 func TestProcessSince(t *testing.T) {
 	early := &Ledger{StartNS: 1, EndNS: 2e9, Process: Process{RSS: 100, RSSGrowth: 7, CPUSeconds: 1.5, Allocations: 10}}
 	late := &Ledger{StartNS: 1, EndNS: 5e9, Process: Process{RSS: 130, RSSGrowth: 37, CPUSeconds: 4, Allocations: 90}}
@@ -69,8 +69,7 @@ func TestProcessSince(t *testing.T) {
 	}
 }
 
-// TestPackets: what figures call packets is what arrived at a queue, what really left one, and what came to a stage; rates are of
-// these.
+// TestPackets checks that the figure packets is the number received by a queue, actually sent by one, or received by a stage, and that rates use it.
 func TestPackets(t *testing.T) {
 	for kind, want := range map[Kind]string{Rx: "in", Wire: "in", Tx: "out", Stage: "in", Writer: "in"} {
 		l := Line{Kind: kind, In: 1000, InBytes: 100000, Out: 600, OutBytes: 60000, Held: 400}
@@ -87,7 +86,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestWithin: a bucket counts up to its largest value.
+// TestWithin checks that a bucket counts up to and including its largest value.
 func TestWithin(t *testing.T) {
 	s := Histogram{Buckets: []Bucket{{31, 2}, {4095, 3}, {8191, 4}}}
 	for ns, want := range map[uint64]uint64{0: 0, 30: 0, 31: 2, 4094: 2, 4095: 5, 8191: 9, 1 << 40: 9} {

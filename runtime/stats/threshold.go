@@ -10,24 +10,24 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Threshold is a condition on figures and metrics that a run has to meet.
+// Threshold is a condition on figures and metrics that a run must meet.
 type Threshold struct {
 	Expr  string
-	After float64 // seconds from the start before which a running session is not judged
-	Abort bool    // a running session that violates it is stopped
+	After float64 // seconds after the start before which a running session is not checked
+	Abort bool    // a violation stops a running session
 
 	cond *expr.Expr
 }
 
-// Result is a threshold held against a ledger.
+// Result is the outcome of a threshold for a ledger.
 type Result struct {
 	Expr    string             `json:"expr"`
 	Passed  bool               `json:"passed"`
-	Values  map[string]float64 `json:"values"`            // of the names in it
-	Missing []string           `json:"missing,omitempty"` // names that have no value: not passed then
+	Values  map[string]float64 `json:"values"`            // values of its names
+	Missing []string           `json:"missing,omitempty"` // names without a value, which make it fail
 }
 
-// String tells the result with the values that led to it.
+// String returns the outcome with the values that led to it.
 func (r Result) String() string {
 	word := "passed"
 	if !r.Passed {
@@ -45,14 +45,13 @@ func (r Result) String() string {
 	return fmt.Sprintf("%s: %s (%s)", r.Expr, word, strings.Join(facts, ", "))
 }
 
-// Thresholds are the conditions of one session. Safe for concurrent use.
+// Thresholds holds the conditions of one session. It is safe for concurrent use.
 type Thresholds struct {
 	mu   sync.Mutex
 	list []Threshold
 }
 
-// Add adds a condition such as "rx_port.rx.dropped == 0". Its names may get their values
-// later; its form is checked now.
+// Add parses and adds a condition such as "rx_port.rx.dropped == 0". Its names need not have values yet.
 func (ts *Thresholds) Add(t Threshold) error {
 	cond, err := expr.Parse(t.Expr)
 	switch {
@@ -70,7 +69,7 @@ func (ts *Thresholds) Add(t Threshold) error {
 	return nil
 }
 
-// Len is how many thresholds there are.
+// Len returns the number of thresholds.
 func (ts *Thresholds) Len() int { return len(ts.all()) }
 
 func (ts *Thresholds) all() []Threshold {
@@ -79,7 +78,7 @@ func (ts *Thresholds) all() []Threshold {
 	return ts.list
 }
 
-// noErrors holds for every run, unless a threshold of the script's own is about the same figure.
+// noErrors applies to every run, unless a threshold of the script names the same figure.
 var noErrors = func() Threshold {
 	cond, err := expr.Parse("errors == 0")
 	if err != nil {
@@ -88,8 +87,8 @@ var noErrors = func() Threshold {
 	return Threshold{Expr: "errors == 0", cond: cond}
 }()
 
-// Check holds every threshold against the ledger of a whole run, in the order in which they
-// were added; behind them "errors == 0", where that is violated and no threshold names errors.
+// Check evaluates all thresholds for the ledger of a whole run, in the order of Add, followed by "errors == 0" if that is violated and no threshold
+// names errors.
 func (ts *Thresholds) Check(l *Ledger) []Result {
 	var out []Result
 	own := false
@@ -103,8 +102,7 @@ func (ts *Thresholds) Check(l *Ledger) []Result {
 	return out
 }
 
-// Abort returns the first violated threshold that is to stop the session, given its ledger
-// so far. A threshold with a name that has no value yet is not judged.
+// Abort returns the first violated threshold with Abort set, given the ledger so far. A threshold with a name without a value is skipped.
 func (ts *Thresholds) Abort(l *Ledger) (Result, bool) {
 	for _, t := range ts.all() {
 		if !t.Abort || l.Seconds() < t.After {
@@ -117,7 +115,7 @@ func (ts *Thresholds) Abort(l *Ledger) (Result, bool) {
 	return Result{}, false
 }
 
-// Aborts reports whether some threshold can stop a running session.
+// Aborts reports whether any threshold can stop a running session.
 func (ts *Thresholds) Aborts() bool {
 	return slices.ContainsFunc(ts.all(), func(t Threshold) bool { return t.Abort })
 }

@@ -1,13 +1,13 @@
 package stats
 
-// Timing says how a transmit queue kept to its pace; its histograms gap_error and time_error say more.
+// Timing holds the total pacing accuracy of a transmit queue; the histograms gap_error and time_error hold the distribution.
 type Timing struct {
-	WantedNS  uint64 `json:"wanted_ns"`            // what the pace gave the gaps between packets
-	TookNS    uint64 `json:"took_ns"`              // what they took
-	OverdueNS uint64 `json:"overdue_ns,omitempty"` // for so long a packet that is there should have left
+	WantedNS  uint64 `json:"wanted_ns"`            // requested total of the gaps between packets
+	TookNS    uint64 `json:"took_ns"`              // actual total of the gaps
+	OverdueNS uint64 `json:"overdue_ns,omitempty"` // delay so far of a packet that is ready but not sent
 }
 
-// minus is what happened since o; overdue is never longer than seconds, the time between the two.
+// minus returns the difference since o; overdue is limited to seconds, the time between the two.
 func (t *Timing) minus(o *Timing, seconds float64) *Timing {
 	if t == nil {
 		return nil
@@ -28,7 +28,7 @@ func (t *Timing) plus(o *Timing) *Timing {
 	return &Timing{t.WantedNS + o.WantedNS, t.TookNS + o.TookNS, t.OverdueNS + o.OverdueNS}
 }
 
-// share is the part of the pace that was achieved, from the first packet to the last; 1 when nothing was paced.
+// share returns the achieved fraction of the pace, from the first packet to the last; 1 without paced packets.
 func (t *Timing) share() float64 {
 	took := t.TookNS + t.OverdueNS
 	if took == 0 {
