@@ -11,12 +11,12 @@ import (
 // CPUs is a set of processors.
 type CPUs [16]uint64
 
-// Has reports whether the set has a processor.
+// Has reports whether the set contains a processor.
 func (c *CPUs) Has(cpu int) bool {
 	return cpu >= 0 && cpu < 64*len(c) && c[cpu/64]>>(cpu%64)&1 != 0
 }
 
-// List gives the processors in order.
+// List returns the processors in order.
 func (c *CPUs) List() []int {
 	var list []int
 	for cpu := range 64 * len(c) {
@@ -29,12 +29,11 @@ func (c *CPUs) List() []int {
 
 func (c *CPUs) remove(cpu int) { c[cpu/64] &^= 1 << (cpu % 64) }
 
-// CPUs are the processors that the process could use when it started.
+// CPUs returns the processors that the process could use when it started.
 func (s *Scheduler) CPUs() CPUs { return s.cpus }
 
-// Pin keeps the threads of Go, and native threads that are not pinned, off the cores of
-// workers, so that nothing preempts these. Where no other core is left it changes nothing.
-// Call it before the workers start.
+// Pin moves Go's threads, and native threads that are not pinned, away from the cores of workers, so that they do not preempt workers. If no other
+// core is left it changes nothing. It must be called before the workers start.
 func (s *Scheduler) Pin(cores []int) {
 	s.lock()
 	defer s.mu.Unlock()
@@ -43,7 +42,7 @@ func (s *Scheduler) Pin(cores []int) {
 	s.confine(before, before)
 }
 
-// Unpin ends a Pin of the same cores. Call it when their workers have ended.
+// Unpin reverts a Pin of the same cores. It must be called after their workers have ended.
 func (s *Scheduler) Unpin(cores []int) {
 	s.lock()
 	defer s.mu.Unlock()
@@ -56,14 +55,13 @@ func (s *Scheduler) Unpin(cores []int) {
 	s.confine(before, s.pinned)
 }
 
-// confine moves threads to the processors left over, unless they are workers: pinned to one
-// of the cores workers.
+// confine moves all threads to the remaining processors, except workers, which are pinned to one of the given cores.
 func (s *Scheduler) confine(before, workers []int) {
 	left := s.without(s.pinned)
 	if left == s.without(before) {
 		return
 	}
-	for range 2 { // a thread that was born meanwhile has its parent's set
+	for range 2 { // a thread created meanwhile inherits its parent's set
 		for _, tid := range threads() {
 			if now := threadCPUs(tid); now != left && !isWorker(now, workers) {
 				setThreadCPUs(tid, left)
@@ -72,7 +70,7 @@ func (s *Scheduler) confine(before, workers []int) {
 	}
 }
 
-// without returns the process's processors but for those of workers; all when none is left.
+// without returns the process's processors except those of workers; all of them if none remains.
 func (s *Scheduler) without(pinned []int) CPUs {
 	left := s.cpus
 	for _, core := range pinned {
@@ -100,13 +98,13 @@ func threads() []int {
 	return tids
 }
 
-// threadCPUs is empty for a thread that has ended.
+// threadCPUs returns the affinity of a thread; it is empty for a thread that has ended.
 func threadCPUs(tid int) (c CPUs) {
 	syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, uintptr(tid), unsafe.Sizeof(c), uintptr(unsafe.Pointer(&c)))
 	return c
 }
 
-// setThreadCPUs leaves a thread that has ended, or that may not be moved, as it is.
+// setThreadCPUs sets the affinity of a thread; errors are ignored, because the thread may have ended or not be movable.
 func setThreadCPUs(tid int, c CPUs) {
 	syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, uintptr(tid), unsafe.Sizeof(c), uintptr(unsafe.Pointer(&c)))
 }

@@ -1,12 +1,9 @@
-// Package task runs what a script does: one task is one goroutine locked to an OS thread,
-// with a native waiter, timers and an inbox of messages. Tasks share nothing but messages and
-// native handles.
+// Package task runs the tasks of a script. A task is a goroutine locked to an OS thread, with a native waiter, timers and an inbox of messages. Tasks
+// share only messages and native handles.
 //
-// A task does one thing at a time and gives up its thread only in Wait and WaitFor. On the
-// real clock those block in the native engine; on the virtual clock they hand the baton to
-// the Scheduler, which steps the sessions, lets tasks run one at a time in order of time and
-// id, and moves time only when everybody waits.
+// A task blocks only in Wait and WaitFor. On the real clock these block in the native engine. On the virtual clock they pass the baton to the
+// Scheduler, which steps the sessions, runs one task at a time in order of time and id, and advances the time only when all tasks wait.
 //
-// The package imports native and the standard library. Methods say which goroutine may call
-// them; those without a word belong to the task's own goroutine.
+// The package imports native and the standard library. Methods document which goroutine may call them; all others must be called by the task's own
+// goroutine.
 package task

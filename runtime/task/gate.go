@@ -2,7 +2,7 @@ package task
 
 import "sync"
 
-// gate lets other goroutines keep a task out of its native wait.
+// gate allows other goroutines to keep a task out of its native wait.
 type gate struct {
 	mu     sync.Mutex
 	moved  sync.Cond
@@ -10,8 +10,8 @@ type gate struct {
 	holds  int
 }
 
-// Hold keeps the task out of its native wait until Release: on return it is not in it.
-// What the task does otherwise goes on. Pairs nest. Any goroutine; blocks for a moment.
+// Hold keeps the task out of its native wait until Release: the task is not in it when Hold returns, but otherwise continues. Calls nest. It may be
+// called from any goroutine and blocks briefly.
 func (t *Task) Hold() {
 	g := &t.gate
 	g.mu.Lock()
@@ -23,7 +23,7 @@ func (t *Task) Hold() {
 	}
 }
 
-// Release ends a Hold.
+// Release reverts a Hold.
 func (t *Task) Release() {
 	t.gate.mu.Lock()
 	t.gate.holds--

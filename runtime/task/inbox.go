@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// inboxRoom is how many messages and calls may wait for a task.
+// inboxRoom is the maximum number of queued messages and calls of a task.
 const inboxRoom = 1024
 
-// inbox is a bounded queue from any goroutine to the task. What the task took but has not
-// delivered yet counts, so that a task that waits for something else stays bounded.
+// inbox is a bounded queue from any goroutine to the task. Items that were taken but not delivered count, so that the task's deferred items are
+// bounded too.
 type inbox struct {
 	mu     sync.Mutex
 	items  []Item
 	closed bool
-	held   int // taken, not delivered
+	held   int // taken and not delivered
 	some   atomic.Bool
 }
 
@@ -32,7 +32,7 @@ func (b *inbox) put(it Item) error {
 	return nil
 }
 
-// take moves everything to dst.
+// take moves all items to dst.
 func (b *inbox) take(dst []Item) []Item {
 	if !b.some.Load() {
 		return dst
@@ -47,7 +47,7 @@ func (b *inbox) take(dst []Item) []Item {
 	return dst
 }
 
-// delivered says that the task has one item less to deliver.
+// delivered records that the task has delivered an item.
 func (b *inbox) delivered() {
 	b.mu.Lock()
 	b.held--

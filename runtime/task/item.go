@@ -6,27 +6,27 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Kind says what an Item is.
+// Kind is the type of an Item.
 type Kind uint8
 
-// Kinds of item.
+// Types of items.
 const (
-	Burst      Kind = iota + 1 // a tap has a burst: Target, Event
-	Connect                    // a connection was made, or could not be: Target, Event
-	Disconnect                 // a connection ended: Target, Event
-	Timer                      // a timer is due: Target, Due
-	Message                    // another task sent Value: Value, From
-	Call                       // somebody wants Call to run on this task's thread
-	Stop                       // the task is to end: Reason
-	Done                       // an operation has ended: Target
+	Burst      Kind = iota + 1 // tap has a burst: Target, Event
+	Connect                    // connection established or failed: Target, Event
+	Disconnect                 // connection ended: Target, Event
+	Timer                      // timer expired: Target, Due
+	Message                    // message of another task: Value, From
+	Call                       // function to run on this task's thread
+	Stop                       // request to end the task: Reason
+	Done                       // operation completed: Target
 )
 
-// Item is one thing that a task has to deal with. It is valid until the next wait.
+// Item is an event to be handled by a task. It is valid until the next wait.
 type Item struct {
 	Kind   Kind
-	Target any           // what the tap, listener or timer was made with
+	Target any           // target of the tap, listener or timer
 	Source any           // of an event: the tap or listener
-	Event  *native.Event // whose burst the receiver owns
+	Event  *native.Event // owned by the receiver, including its burst
 	Value  any
 	From   *Task
 	Call   func()
@@ -34,7 +34,7 @@ type Item struct {
 	Due    int64
 }
 
-// What may be wrong with a wait or a message.
+// Errors of waits and messages.
 var (
 	ErrIdle    = errors.New("nothing can happen any more: every task waits, and the virtual clock has nothing to wait for")
 	ErrFull    = errors.New("inbox is full")

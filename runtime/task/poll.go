@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// A Poller has work outside of the process, a kernel on a GPU say, whose end nobody tells: somebody has to look, from any
-// goroutine, one at a time.
+// A Poller has operations outside the process, such as a kernel on a GPU, whose completion is not notified and must be polled: by any goroutine, one
+// at a time.
 type Poller interface {
-	// Look deals with what has ended: how much it was, and whether some goes on.
+	// Poll handles completed operations. It returns their number and whether others are pending.
 	Poll() (ended int, more bool)
 }
 
-// Looks are so far apart: on the real clock while a task waits, on the virtual one while time stands still.
+// Polling intervals: on the real clock while a task waits, on the virtual clock while time stands still.
 const (
 	pollInterval = int64(20 * time.Microsecond)
 	pollNap      = 20 * time.Microsecond
 )
 
-// AddPoller has l looked after whenever t waits, until it has nothing under way. Virtual time stands still until then.
+// AddPoller polls l whenever t waits, until it has no pending operations. Virtual time stands still until then.
 func (t *Task) AddPoller(l Poller) {
 	t.sched.lock()
 	defer t.sched.mu.Unlock()
@@ -28,7 +28,7 @@ func (t *Task) AddPoller(l Poller) {
 	t.polling.Store(true)
 }
 
-// looked looks after what t has under way: how much has ended, and whether some goes on. Under the scheduler's lock.
+// pollAll calls all pollers of t. It returns the number of completed operations and whether others are pending. The scheduler's lock must be held.
 func (t *Task) pollAll() (ended int, more bool) {
 	t.pollers = slices.DeleteFunc(t.pollers, func(l Poller) bool {
 		n, goesOn := l.Poll()
@@ -40,7 +40,7 @@ func (t *Task) pollAll() (ended int, more bool) {
 	return ended, more
 }
 
-// shorten is the time that a wait may take while something is under way.
+// shorten limits the timeout of a wait while operations are pending.
 func (t *Task) shorten(timeout int64) int64 {
 	if !t.polling.Load() {
 		return timeout
@@ -53,8 +53,8 @@ func (t *Task) shorten(timeout int64) int64 {
 	return timeout
 }
 
-// pollAll looks after what all tasks have under way; true: something ended, or goes on, for which virtual time stands
-// still. Under the lock.
+// pollAll calls the pollers of all tasks. It returns true if an operation completed or is pending, so that virtual time must stand still. The lock
+// must be held.
 func (s *Scheduler) pollAll() bool {
 	ended, more := 0, false
 	for _, t := range s.tasks {

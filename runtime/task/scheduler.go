@@ -11,48 +11,47 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Never is the time that does not come.
+// Never is a time that is never reached.
 const Never = int64(math.MaxInt64)
 
-// VirtualEpoch is where a virtual clock starts: 2020-01-01T00:00:00Z, ns since the epoch.
+// VirtualEpoch is the start of the virtual clock: 2020-01-01T00:00:00Z, in ns since the epoch.
 const VirtualEpoch = int64(1577836800) * int64(time.Second)
 
 // Stepper is a session on the virtual clock.
 type Stepper interface {
-	Step() int         // polls everything once; objects that made progress
-	NextTime() int64   // when something is due next, Never: nothing is
-	Advance(now int64) // moves the session's time forward
+	Step() int         // polls everything once; returns the number of objects with progress
+	NextTime() int64   // time of the next event, or Never
+	Advance(now int64) // advances the session's time
 }
 
-// Scheduler knows the tasks of a process and the clock that they live on. The first session
-// decides whether that clock is real or virtual, until no session is left. Safe for
-// concurrent use.
+// Scheduler manages the tasks of a process and their clock. The first session determines whether the clock is real or virtual, until no session is
+// left. It is safe for concurrent use.
 type Scheduler struct {
 	began time.Time
 	epoch int64 // real time at began
-	cpus  CPUs  // that the process may use
+	cpus  CPUs  // available to the process
 
-	isVirtual atomic.Bool  // as virtual(), without the lock
-	knocks    atomic.Int32 // callers that want mu, so that a long dispatch lets them in
+	isVirtual atomic.Bool  // copy of virtual() for use without the lock
+	knocks    atomic.Int32 // callers waiting for mu, to which a long dispatch yields
 
 	mu       sync.Mutex
 	tasks    []*Task // started and not ended, by id
-	ended    []*Task // whose waiters native stages may still know
+	ended    []*Task // their waiters may still be referenced by native stages
 	lastID   int
-	running  int // of tasks: those that don't wait for the baton
-	real     int // sessions on the real clock
+	running  int // number of tasks not waiting for the baton
+	real     int // number of sessions on the real clock
 	steppers []Stepper
 	now      int64 // virtual clock
-	pinned   []int // cores of workers, once per pin
+	pinned   []int // cores of workers, once per Pin
 }
 
-// NewScheduler makes the process's scheduler, on the real clock.
+// NewScheduler returns the process's scheduler, on the real clock.
 func NewScheduler() *Scheduler {
 	now := time.Now()
 	return &Scheduler{began: now, epoch: now.UnixNano(), cpus: threadCPUs(0)}
 }
 
-// Now is the clock of the tasks in ns since the epoch.
+// Now returns the time of the tasks' clock in ns since the epoch.
 func (s *Scheduler) Now() int64 {
 	if s.isVirtual.Load() {
 		s.lock()
@@ -62,8 +61,8 @@ func (s *Scheduler) Now() int64 {
 	return s.epoch + int64(time.Since(s.began))
 }
 
-// Clock is Now and, at the same time, CLOCK_MONOTONIC in ns: of some readings, as the core may be lost between the two, the
-// quickest.
+// Clock returns Now and the corresponding CLOCK_MONOTONIC in ns. It takes several readings and returns the fastest one, in case of preemption between
+// the two clocks.
 func (s *Scheduler) Clock() (now, mono int64) {
 	const near = 10 * time.Microsecond
 	for k, quickest := 0, time.Duration(math.MaxInt64); k < 8 && quickest >= near; k++ {
@@ -88,15 +87,14 @@ func (s *Scheduler) Virtual() bool { return s.isVirtual.Load() }
 
 func (s *Scheduler) virtual() bool { return len(s.steppers) > 0 }
 
-// Tasks lists the tasks that have started and not ended, in order of id.
+// Tasks returns the tasks that have started and not ended, in order of id.
 func (s *Scheduler) Tasks() []*Task {
 	s.lock()
 	defer s.mu.Unlock()
 	return append([]*Task(nil), s.tasks...)
 }
 
-// Register makes a session known: with its stepper, or nil on the real clock. Sessions on
-// both clocks can't be open at once.
+// Register adds a session, with its stepper on the virtual clock or nil on the real clock. Sessions on both clocks cannot be open at the same time.
 func (s *Scheduler) Register(st Stepper) error {
 	s.lock()
 	defer s.mu.Unlock()
@@ -116,13 +114,13 @@ func (s *Scheduler) Register(st Stepper) error {
 		s.isVirtual.Store(true)
 		st.Advance(s.now)
 		for _, t := range s.tasks {
-			t.endNativeWait() // it goes on to wait for the baton
+			t.endNativeWait() // makes it wait for the baton instead
 		}
 	}
 	return nil
 }
 
-// Unregister forgets a session that Register took.
+// Unregister removes a session that was added by Register.
 func (s *Scheduler) Unregister(st Stepper) {
 	s.lock()
 	defer s.mu.Unlock()
@@ -144,7 +142,7 @@ func (s *Scheduler) Unregister(st Stepper) {
 	}
 }
 
-// NewTask makes a task; Start lets it run.
+// NewTask returns a new task, which runs after Start.
 func (s *Scheduler) NewTask(name string) (*Task, error) {
 	w, err := native.NewWaiter()
 	if err != nil {
@@ -156,7 +154,7 @@ func (s *Scheduler) NewTask(name string) (*Task, error) {
 	return newTask(s, s.lastID, name, w), nil
 }
 
-// admit adds a task that starts; on the virtual clock it waits for the baton first.
+// admit adds a starting task. It returns true on the virtual clock, where the task must wait for the baton first.
 func (s *Scheduler) admit(t *Task) (waits bool) {
 	s.lock()
 	defer s.mu.Unlock()
@@ -164,7 +162,7 @@ func (s *Scheduler) admit(t *Task) (waits bool) {
 	for i := len(s.tasks) - 1; i > 0 && s.tasks[i-1].id > t.id; i-- {
 		s.tasks[i-1], s.tasks[i] = s.tasks[i], s.tasks[i-1]
 	}
-	// A native wait holds its thread: with fewer processors than waits, Go would have to notice each.
+	// A native wait blocks its thread: with fewer processors than waits, Go would first have to detect each.
 	if want := len(s.tasks) + 4; runtime.GOMAXPROCS(0) < want {
 		runtime.GOMAXPROCS(want)
 	}
@@ -177,7 +175,7 @@ func (s *Scheduler) admit(t *Task) (waits bool) {
 	return true
 }
 
-// dismiss takes out a task that has ended.
+// dismiss removes a task that has ended.
 func (s *Scheduler) dismiss(t *Task) {
 	s.lock()
 	defer s.mu.Unlock()
@@ -192,7 +190,7 @@ func (s *Scheduler) dismiss(t *Task) {
 	s.dispatch()
 }
 
-// Close frees what ended tasks left behind. All sessions must have been closed.
+// Close frees the waiters of ended tasks. All sessions must be closed before.
 func (s *Scheduler) Close() {
 	s.lock()
 	defer s.mu.Unlock()
@@ -202,7 +200,7 @@ func (s *Scheduler) Close() {
 	s.ended = nil
 }
 
-// StopAll asks every task to end: its Wait returns a Stop item.
+// StopAll requests every task to end: its Wait returns a Stop item.
 func (s *Scheduler) StopAll(reason string) {
 	for _, t := range s.Tasks() {
 		t.Stop(reason)
@@ -216,8 +214,8 @@ func (s *Scheduler) CancelAll(cause error) {
 	}
 }
 
-// JoinAll waits for the tasks to end, for at most grace in all. Those that are not back by
-// then are abandoned: what they use stays allocated, and nobody waits for them again.
+// JoinAll waits at most grace for all tasks to end. Tasks that have not ended by then are returned as abandoned: their resources stay allocated, and
+// later calls do not wait for them.
 func (s *Scheduler) JoinAll(grace time.Duration) (abandoned []*Task) {
 	late := time.NewTimer(grace)
 	defer late.Stop()
@@ -238,8 +236,7 @@ func (s *Scheduler) JoinAll(grace time.Duration) (abandoned []*Task) {
 	return abandoned
 }
 
-// VirtualStart is the time at which a session on the virtual clock starts: now, or the
-// beginning when there is none yet.
+// VirtualStart returns the time at which a new session on the virtual clock starts: the current time, or VirtualEpoch if there is no session.
 func (s *Scheduler) VirtualStart() int64 {
 	s.lock()
 	defer s.mu.Unlock()

@@ -18,43 +18,43 @@ type Task struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{}
-	err    error // after done
+	err    error // valid after done
 	waiter *native.Waiter
 	inbox  inbox
-	stop   atomic.Pointer[string] // asked for and not delivered
+	stop   atomic.Pointer[string] // reason of a requested stop, not delivered yet
 
 	abandoned atomic.Bool
-	polling   atomic.Bool // it has pollers
+	polling   atomic.Bool // has pollers
 
 	gate gate
 
-	// What the scheduler keeps about it, under its lock.
+	// State of the scheduler, under its lock.
 	pollers []Poller
 	waiting bool
 	until   int64
 	baton   chan error
 
-	// The task's own.
+	// State of the task's own goroutine.
 	alarms   alarms
-	targets  []target // by tag - 1
-	free     []uint64 // tags that are nobody's any more
+	targets  []target // index: tag - 1
+	free     []uint64 // unused tags
 	batch    []native.Event
 	deferred []Item
 	item     Item
 	atExit   []*func()
-	adopted  bool  // some direct queue
-	look     int64 // the time of a Wait that took in all there was after that time; Never: none
-	lookedAt int64 // when it did
-	seen     int64 // the time when Wait or Look last looked
-	yielded  int64 // when the goroutine may last have been scheduled anew
-	pulls    int   // since then
+	adopted  bool  // owns a direct queue
+	look     int64 // until of a Wait that returned everything available after that time; Never: none
+	lookedAt int64 // time of that Wait's last check
+	seen     int64 // time of the clock's last reading by Wait or Look
+	yielded  int64 // time of the last yield
+	pulls    int   // pulls since then
 }
 
-// target is who gets the events of a tag.
+// target is the receiver of a tag's events.
 type target struct {
 	to, source any
-	router     Router              // to, where it is one
-	drop       func(*native.Event) // gives back what an event holds that nobody will deal with
+	router     Router              // to, if it is a Router
+	drop       func(*native.Event) // frees what an undelivered event holds
 }
 
 func newTask(s *Scheduler, id int, name string, w *native.Waiter) *Task {
@@ -64,22 +64,22 @@ func newTask(s *Scheduler, id int, name string, w *native.Waiter) *Task {
 	return t
 }
 
-// Name is the task's name. Any goroutine.
+// Name returns the task's name. It may be called from any goroutine.
 func (t *Task) Name() string { return t.name }
 
-// ID counts tasks in the order in which they were made, from 1. Any goroutine.
+// ID returns the task's number, in order of creation from 1. It may be called from any goroutine.
 func (t *Task) ID() int { return t.id }
 
-// Scheduler is the scheduler that made the task. Any goroutine.
+// Scheduler returns the task's scheduler. It may be called from any goroutine.
 func (t *Task) Scheduler() *Scheduler { return t.sched }
 
-// Context is cancelled by Cancel, and when the task has ended. Any goroutine.
+// Context returns a context that is canceled by Cancel and when the task has ended. It may be called from any goroutine.
 func (t *Task) Context() context.Context { return t.ctx }
 
-// Done is closed when the task has ended. Any goroutine.
+// Done returns a channel that is closed when the task has ended. It may be called from any goroutine.
 func (t *Task) Done() <-chan struct{} { return t.done }
 
-// Err is what the task's function returned, once Done is closed. Any goroutine.
+// Err returns the result of the task's function once Done is closed. It may be called from any goroutine.
 func (t *Task) Err() error {
 	select {
 	case <-t.done:
@@ -89,26 +89,26 @@ func (t *Task) Err() error {
 	}
 }
 
-// Now is the task's clock in ns since the epoch. Any goroutine.
+// Now returns the time of the task's clock in ns since the epoch. It may be called from any goroutine.
 func (t *Task) Now() int64 { return t.sched.Now() }
 
-// Seen is the time when Wait or Look last looked at the clock: Now without its cost, for the task itself.
+// Seen returns the time of the last clock reading by Wait or Look. It is cheaper than Now.
 func (t *Task) Seen() int64 { return t.seen }
 
-// Look looks at the clock. For the task itself.
+// Look reads the clock and returns the time.
 func (t *Task) Look() int64 {
 	t.seen = t.Now()
 	return t.seen
 }
 
-// Waiter is where native taps and direct queues of this task are served.
+// Waiter returns the native waiter, which serves the taps and direct queues of this task.
 func (t *Task) Waiter() *native.Waiter { return t.waiter }
 
-// Start runs fn on a thread of its own; the task ends when fn returns. Once.
+// Start runs fn on a new thread; the task ends when fn returns. It must be called once.
 func (t *Task) Start(fn func(*Task) error) {
 	waits := t.sched.admit(t)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends with the task
+		runtime.LockOSThread() // never unlocked: the thread ends with the task
 		if waits {
 			<-t.baton
 		}
@@ -117,7 +117,7 @@ func (t *Task) Start(fn func(*Task) error) {
 	}()
 }
 
-// end runs the exit functions, gives back what nobody took, and leaves the scheduler.
+// end runs the exit functions, frees undelivered items, and leaves the scheduler.
 func (t *Task) end() {
 	for n := len(t.atExit); n > 0; n = len(t.atExit) {
 		fn := t.atExit[n-1]
@@ -128,30 +128,30 @@ func (t *Task) end() {
 	t.drop()
 	t.cancel(ErrEnded)
 	if len(t.targets) == 0 && !t.adopted {
-		t.freeWaiter() // nothing native knows it
+		t.freeWaiter() // no native object refers to it
 	}
 	t.sched.dismiss(t)
 	close(t.done)
 }
 
-// AtExit runs fn on the task's thread when its function has returned, the latest first. It
-// must be called before that. Where there is nothing to do any more, the task's own thread may call off.
+// AtExit registers fn to run on the task's thread after its function has returned, in reverse order of registration. It must be called before that.
+// off removes fn; it must be called on the task's own thread.
 func (t *Task) AtExit(fn func()) (off func()) {
 	p := &fn
 	t.atExit = append(t.atExit, p)
 	return func() { t.atExit = slices.DeleteFunc(t.atExit, func(x *func()) bool { return x == p }) }
 }
 
-// Abandoned reports that JoinAll gave the task up: it may still run. Any goroutine.
+// Abandoned reports whether JoinAll has abandoned the task, which may still run. It may be called from any goroutine.
 func (t *Task) Abandoned() bool { return t.abandoned.Load() }
 
-// Send puts a message into the task's inbox: ErrFull when it has too many, ErrEnded. The
-// value must belong to the receiver alone. Any goroutine.
+// Send adds a message to the task's inbox. It returns ErrFull or ErrEnded if the inbox is full or the task has ended. The receiver owns the value. It
+// may be called from any goroutine.
 func (t *Task) Send(value any, from *Task) error {
 	return t.put(Item{Kind: Message, Value: value, From: from})
 }
 
-// Post asks the task to run fn: its wait returns a Call item. Errors as Send. Any goroutine.
+// Post requests the task to run fn: its wait returns a Call item. Errors are those of Send. It may be called from any goroutine.
 func (t *Task) Post(fn func()) error { return t.put(Item{Kind: Call, Call: fn}) }
 
 func (t *Task) put(it Item) error {
@@ -162,13 +162,13 @@ func (t *Task) put(it Item) error {
 	return nil
 }
 
-// Stop asks the task to end in order: its wait returns a Stop item. Any goroutine.
+// Stop requests the task to end: its wait returns a Stop item. It may be called from any goroutine.
 func (t *Task) Stop(reason string) {
 	t.stop.Store(&reason)
 	t.wake()
 }
 
-// Cancel cancels the task's context and ends its waits for good. Any goroutine.
+// Cancel cancels the task's context and ends all its waits. It may be called from any goroutine.
 func (t *Task) Cancel(cause error) {
 	t.cancel(cause)
 	t.endNativeWait()
@@ -188,7 +188,7 @@ func (t *Task) endNativeWait() {
 	}
 }
 
-// freeWaiter ends the native waiter, after the task.
+// freeWaiter frees the native waiter after the task has ended.
 func (t *Task) freeWaiter() {
 	t.gate.mu.Lock()
 	defer t.gate.mu.Unlock()
@@ -198,8 +198,8 @@ func (t *Task) freeWaiter() {
 	}
 }
 
-// Register names who gets events: the tag goes into the native part of source, and its
-// items carry source and the target to. drop gives back what an undelivered event holds.
+// Register registers the receiver of events: the tag is passed to the native part of source, and items of its events have the given target and
+// source. drop frees what an undelivered event holds.
 func (t *Task) Register(to, source any, drop func(*native.Event)) (tag uint64) {
 	who := target{to: to, source: source, drop: drop}
 	who.router, _ = to.(Router)
@@ -212,7 +212,7 @@ func (t *Task) Register(to, source any, drop func(*native.Event)) (tag uint64) {
 	return uint64(len(t.targets))
 }
 
-// Watch has the task told of an operation's end, once, by an item with the target to.
+// Watch registers for the completion of an operation, which is delivered once as an item with the target to.
 func (t *Task) Watch(op native.Op, to any) error {
 	tag := t.Register(to, nil, nil)
 	err := op.Watch(t.waiter, tag)
@@ -223,7 +223,7 @@ func (t *Task) Watch(op native.Op, to any) error {
 	return err
 }
 
-// Unregister ends the tags of some sources, whose native parts have gone: no event of theirs is left anywhere.
+// Unregister frees the tags of closed sources, which must have no events left in any queue.
 func (t *Task) Unregister(gone func(source any) bool) {
 	for k := range t.targets {
 		if who := &t.targets[k]; who.source != nil && gone(who.source) {
@@ -233,11 +233,11 @@ func (t *Task) Unregister(gone func(source any) bool) {
 	}
 }
 
-// Adopt makes the task the owner of a direct queue, which it serves whenever it waits.
+// Adopt makes the task the owner of a direct queue, which the task polls whenever it waits.
 func (t *Task) Adopt(q native.Queue) error {
 	t.adopted = true
 	return t.waiter.Adopt(q)
 }
 
-// Disown ends that. The task's thread, at its end.
+// Disown reverts Adopt. It must be called by the task's thread at its end.
 func (t *Task) Disown(q native.Queue) { t.waiter.Disown(q) }

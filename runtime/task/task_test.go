@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newTasks makes a scheduler and n tasks of it.
+// newTasks returns a scheduler and n of its tasks.
 func newTasks(t *testing.T, n int) (*Scheduler, []*Task) {
 	t.Helper()
 	s := NewScheduler()
@@ -27,7 +27,7 @@ func newTasks(t *testing.T, n int) (*Scheduler, []*Task) {
 	return s, tasks
 }
 
-// finish waits for tasks that the test expects to end, and checks what they returned.
+// finish waits for tasks to end and checks their results.
 func finish(t *testing.T, tasks ...*Task) {
 	t.Helper()
 	for _, x := range tasks {
@@ -38,7 +38,7 @@ func finish(t *testing.T, tasks ...*Task) {
 	}
 }
 
-// title tells an item in a word, for comparing sequences.
+// title returns a short description of an item, for comparing sequences.
 func title(it *Item) string {
 	if it == nil {
 		return "until"
@@ -104,7 +104,7 @@ func TestWaitUntilThePastLooksOnce(t *testing.T) {
 	finish(t, tasks[0])
 }
 
-// TestWaitEndsUnderLoad has a task that makes new items faster than it deals with them.
+// TestWaitEndsUnderLoad runs tasks that produce items faster than they handle them.
 func TestWaitEndsUnderLoad(t *testing.T) {
 	cases := []struct {
 		name string
@@ -286,8 +286,7 @@ func TestProcessorsFollowTasks(t *testing.T) {
 	finish(t, tasks...)
 }
 
-// TestHammerHold takes and releases a task's wait from several goroutines while others send
-// to it: nothing is lost and nobody hangs.
+// TestHammerHold holds and releases a task's wait from several goroutines while others send to the task: no message is lost and no goroutine hangs.
 func TestHammerHold(t *testing.T) {
 	_, tasks := newTasks(t, 1)
 	const senders, each = 4, 200

@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// Alarm is a timer of a task: once, or again and again.
+// Alarm is a timer of a task, one-shot or periodic.
 type Alarm struct {
 	t      *Task
 	due    int64
-	period int64 // 0: once
+	period int64 // 0: one-shot
 	seq    uint64
-	index  int // in the heap, -1: not in it
+	index  int // in the heap; -1: not in it
 	target any
 }
 
-// Every makes a timer that is due after each period. A task that is late gets one item for
-// all the times that it missed.
+// Every returns a timer that expires after each period. A late task gets one item for all missed periods.
 func (t *Task) Every(period time.Duration, target any) *Alarm {
 	p := max(int64(period), 1)
 	return t.alarm(t.In(p), p, target)
 }
 
-// After makes a timer that is due once, after d.
+// After returns a timer that expires once, after d.
 func (t *Task) After(d time.Duration, target any) *Alarm {
 	return t.alarm(t.In(max(int64(d), 0)), 0, target)
 }
 
-// In is the time in so many ns, from 0, on the task's clock; Never where that is beyond all times.
+// In returns the time ns after now on the task's clock, or Never on overflow.
 func (t *Task) In(ns int64) int64 { return later(t.Now(), ns) }
 
 func later(from, ns int64) int64 {
@@ -37,7 +36,7 @@ func later(from, ns int64) int64 {
 	return Never
 }
 
-// At makes a timer that is due once, at a time of the task's clock.
+// At returns a timer that expires once, at a time of the task's clock.
 func (t *Task) At(due int64, target any) *Alarm { return t.alarm(due, 0, target) }
 
 func (t *Task) alarm(due, period int64, target any) *Alarm {
@@ -47,7 +46,7 @@ func (t *Task) alarm(due, period int64, target any) *Alarm {
 	return a
 }
 
-// Cancel ends the timer. A second call does nothing.
+// Cancel stops the timer. Repeated calls do nothing.
 func (a *Alarm) Cancel() {
 	if a.index >= 0 {
 		heap.Remove(&a.t.alarms, a.index)
@@ -55,16 +54,16 @@ func (a *Alarm) Cancel() {
 	a.period = 0
 }
 
-// Due is when the timer is due next.
+// Due returns the next expiry time.
 func (a *Alarm) Due() int64 { return a.due }
 
-// alarms is a heap by due time, then by the order in which timers were made.
+// alarms is a heap of timers, ordered by due time and then by creation.
 type alarms struct {
 	list []*Alarm
 	seq  uint64
 }
 
-// next is when the first timer is due.
+// next returns the earliest due time, or Never.
 func (h *alarms) next() int64 {
 	if len(h.list) == 0 {
 		return Never
@@ -72,7 +71,7 @@ func (h *alarms) next() int64 {
 	return h.list[0].due
 }
 
-// fire takes the first timer, which is due, and sets a periodic one anew.
+// fire returns the item of the first timer, which must be due, and restarts a periodic one.
 func (h *alarms) fire(now int64) Item {
 	a := h.list[0]
 	it := Item{Kind: Timer, Target: a.target, Due: a.due}
@@ -86,29 +85,29 @@ func (h *alarms) fire(now int64) Item {
 	return it
 }
 
-// Len, Less, Swap, Push and Pop are heap.Interface.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (h *alarms) Len() int { return len(h.list) }
 
-// Less orders by time, then by age.
+// Less orders by due time, then by creation.
 func (h *alarms) Less(i, j int) bool {
 	a, b := h.list[i], h.list[j]
 	return a.due < b.due || a.due == b.due && a.seq < b.seq
 }
 
-// Swap exchanges two timers.
+// Swap swaps two timers.
 func (h *alarms) Swap(i, j int) {
 	h.list[i], h.list[j] = h.list[j], h.list[i]
 	h.list[i].index, h.list[j].index = i, j
 }
 
-// Push adds a timer at the end.
+// Push appends a timer.
 func (h *alarms) Push(x any) {
 	a := x.(*Alarm)
 	a.index = len(h.list)
 	h.list = append(h.list, a)
 }
 
-// Pop takes the timer at the end.
+// Pop removes and returns the last timer.
 func (h *alarms) Pop() any {
 	a := h.list[len(h.list)-1]
 	h.list = h.list[:len(h.list)-1]

@@ -2,8 +2,8 @@ package task
 
 import "runtime"
 
-// await hands on the baton and blocks until t gets it back: because something waits for t,
-// because the time until has come (both nil), or because nothing can ever happen (ErrIdle).
+// await passes the baton on and blocks until t gets it back: when an event for t is pending or the time until is reached (both nil), or when no event
+// is possible (ErrIdle).
 func (s *Scheduler) await(t *Task, until int64) error {
 	s.lock()
 	if !s.virtual() {
@@ -26,23 +26,22 @@ func (s *Scheduler) grant(t *Task, err error) {
 	}
 }
 
-// poke looks again whether somebody can run, after something came from outside.
+// poke dispatches again after an event from outside.
 func (s *Scheduler) poke() {
 	s.lock()
 	defer s.mu.Unlock()
 	s.dispatch()
 }
 
-// release lets t run at once, whoever has the baton: its context is cancelled.
+// release lets t run immediately, regardless of the baton, because its context is canceled.
 func (s *Scheduler) release(t *Task) {
 	s.lock()
 	defer s.mu.Unlock()
 	s.grant(t, nil)
 }
 
-// dispatch moves the virtual world until a task can run. Nothing to do while one does, or
-// when nobody waits. Sessions are polled between any two turns of tasks, so that a task sees
-// what happened in order; time moves when neither they nor the tasks have anything to do.
+// dispatch runs the virtual clock until a task can run. It does nothing while a task runs. Sessions are polled between any two turns of tasks, so
+// that a task sees events in order; time advances when neither sessions nor tasks have work.
 func (s *Scheduler) dispatch() {
 	for s.virtual() && s.running == 0 {
 		if s.knocks.Load() > 0 {
@@ -82,7 +81,7 @@ func (s *Scheduler) dispatch() {
 	}
 }
 
-// waiting finds the waiting task that is to run first, and when; among equals the lowest id.
+// waiting returns the next waiting task to run, and its time; among equals the one with the lowest id.
 func (s *Scheduler) waiting() (first *Task, at int64) {
 	for _, t := range s.tasks {
 		if !t.waiting {

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a session on the virtual clock: at each time in due it posts to a task.
+// world is a session on the virtual clock that posts to a task at each time in due.
 type world struct {
 	due     []int64
 	post    func(at int64)
 	now     int64
-	endless bool // there is always something to do, and time stands still
+	endless bool // always has work, so that time stands still
 }
 
 func (w *world) Step() int {
@@ -39,11 +39,10 @@ func (w *world) NextTime() int64 {
 
 func (w *world) Advance(now int64) { w.now = now }
 
-// since writes a time relative to the virtual clock's start.
+// since formats a time relative to the virtual clock's start.
 func since(now int64) string { return fmt.Sprintf("%d", now-VirtualEpoch) }
 
-// TestVirtualOrder lets tasks with timers and messages run several times: the same sequence
-// in order of time and id, whatever the processors do.
+// TestVirtualOrder runs tasks with timers and messages several times: the sequence is always the same, in order of time and id.
 func TestVirtualOrder(t *testing.T) {
 	want := []string{
 		"0 t1 begins", "0 t2 begins", "0 t3 begins",
@@ -90,7 +89,7 @@ func TestVirtualOrder(t *testing.T) {
 	}
 }
 
-// putNow is what a native event does: it makes the task ready without a call from outside.
+// putNow acts like a native event: it makes the task ready without a call from outside.
 func (w *world) putNow(x *Task, at int64) {
 	_ = x.inbox.put(Item{Kind: Message, Value: at - VirtualEpoch})
 }
@@ -176,7 +175,7 @@ func TestClocksDoNotMix(t *testing.T) {
 	}
 }
 
-// TestSwitchToVirtual opens a virtual session while tasks wait natively: they move over.
+// TestSwitchToVirtual opens a virtual session while tasks wait natively: they switch to the virtual clock.
 func TestSwitchToVirtual(t *testing.T) {
 	s, tasks := newTasks(t, 2)
 	tasks[1].Start(func(me *Task) error {

@@ -9,21 +9,19 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Wait returns the next thing that the task has to deal with: a stop, then timers that are
-// due, messages and calls, and events from taps and connections. At the time until (of the
-// task's clock) it returns nil; a time that has passed makes it look once and not block.
-// Where items come faster than they are dealt with, calls with the same time end all the
-// same: after it they return what one last look finds, then nil. After Cancel it returns
-// the cause, and ErrIdle when nothing can ever happen. A handler of one item may wait in turn.
+// Wait returns the next item for the task: a stop, then expired timers, messages and calls, and events of taps and connections. It returns nil at the
+// time until of the task's clock; a time in the past makes it check once without blocking. If items arrive faster than they are handled, repeated
+// calls with the same time still end: after that time they return what one last check finds, then nil. It returns the cause after Cancel, and ErrIdle
+// if no event is possible. A handler of an item may wait as well.
 func (t *Task) Wait(until int64) (*Item, error) {
 	t.Look()
 	return t.WaitAgain(until)
 }
 
-// WaitAgain is Wait for a loop that has called Look since it dealt with the last item.
+// WaitAgain is Wait for a loop that has called Look since it handled the last item.
 func (t *Task) WaitAgain(until int64) (*Item, error) {
 	last := t.look == until && until != Never
-	if !last && !t.sched.Virtual() && t.seen >= until { // virtual time stands still until all is dealt with
+	if !last && !t.sched.Virtual() && t.seen >= until { // virtual time stands still until all items are handled
 		t.postpone()
 		if err := t.pull(until); err != nil {
 			return nil, err
@@ -53,8 +51,7 @@ func (t *Task) WaitAgain(until int64) (*Item, error) {
 	}
 }
 
-// WaitFor is Wait for the items that want accepts. All others are kept for later waits, and
-// a stop that comes meanwhile ends it with ErrStopped and is kept too.
+// WaitFor is Wait for items accepted by want. All others are kept for later waits; a stop ends it with ErrStopped and is kept too.
 func (t *Task) WaitFor(until int64, want func(*Item) bool) (*Item, error) {
 	for looked := false; ; looked = true {
 		if t.ctx.Err() != nil {
@@ -79,7 +76,7 @@ func (t *Task) WaitFor(until int64, want func(*Item) bool) (*Item, error) {
 	}
 }
 
-// next finds the next item that is there already; looked: that was there at the last look.
+// next selects the next available item; if looked, only items that were available at the last check.
 func (t *Task) next(looked bool) bool {
 	if due := t.alarms.next(); due != Never && !(looked && due > t.lookedAt) {
 		if due <= t.seen {
@@ -111,12 +108,11 @@ func (t *Task) next(looked bool) bool {
 	return true
 }
 
-// settleRounds bounds how long bursts are let past a disconnect: each round empties every
-// tap's ring by some bursts, and a ring has room for 64 of them unless its tap says otherwise.
+// settleRounds limits how many rounds of bursts precede a disconnect: each round takes some bursts of every tap's ring, which by default has 64
+// entries.
 const settleRounds = 256
 
-// settle puts what has come from connections that ended before the news of their end: bursts
-// and events come through rings of their own, filled in this order.
+// settle moves bursts of ended connections before their disconnect events: bursts and events use separate rings, filled in this order.
 func (t *Task) settle() {
 	t.gate.enter()
 	defer t.gate.leave()
@@ -137,7 +133,7 @@ func ended(it Item) int {
 	return 0
 }
 
-// giveBack frees what an event holds that nobody wants any more.
+// giveBack frees what an unwanted event holds.
 func (t *Task) giveBack(e *native.Event) {
 	if drop := t.targets[e.Tag-1].drop; drop != nil {
 		drop(e)
@@ -153,13 +149,13 @@ func (t *Task) deliver(i int) {
 	}
 }
 
-// A Router is a target that stands for several, one a connection.
+// A Router is a target that selects the actual target by connection.
 type Router interface {
-	// Route is the target and the source of what comes from a connection; not ok: nobody's.
+	// Route returns the target and source of a connection's events; ok is false if there is none.
 	Route(conn uint32) (to, source any, ok bool)
 }
 
-// event makes an item of an event; false: nobody wants it any more.
+// event converts a native event to an item. It returns false if the event has no receiver.
 func (t *Task) event(e *native.Event) (Item, bool) {
 	who := &t.targets[e.Tag-1]
 	it := Item{Kind: Burst, Target: who.to, Source: who.source, Event: e}
@@ -182,8 +178,7 @@ func (t *Task) event(e *native.Event) (Item, bool) {
 	return it, true
 }
 
-// postpone moves all that is there to the deferred items. They stay bounded: the inbox
-// counts them, and bursts are as many as their queues have descriptors.
+// postpone moves all available items to the deferred ones. Their number is bounded by the inbox and by the descriptors of the queues.
 func (t *Task) postpone() {
 	t.deferred = t.inbox.take(t.deferred)
 	for i := range t.batch {
@@ -199,12 +194,11 @@ func (t *Task) postpone() {
 
 const (
 	yieldEvery = int64(5 * time.Millisecond)
-	busyPulls  = 64 // in that time
+	busyPulls  = 64 // minimum in that time
 )
 
-// yield lets a busy task's goroutine be scheduled anew from time to time. Go's monitor thread looks every 20 µs, for a tenth
-// of a core, at a processor whose goroutine has run for 10 ms, and takes it away whenever it is in C; at others it looks 100
-// times a second.
+// yield lets the scheduler run from time to time in a busy task. Otherwise Go's monitor thread wakes every 20 us, at a cost of a tenth of a core, to
+// retake the processor of a goroutine that has run for 10 ms whenever it is in C; without such processors it wakes 100 times a second.
 func (t *Task) yield() {
 	t.pulls++
 	if t.seen-t.yielded < yieldEvery {
@@ -216,7 +210,7 @@ func (t *Task) yield() {
 	t.pulls, t.yielded = 0, t.seen
 }
 
-// pull waits until something is there, or until the time or a wake-up. The caller has just set t.seen.
+// pull waits for an item, the time until, or a wake-up. The caller must have just set t.seen.
 func (t *Task) pull(until int64) error {
 	if t.sched.Virtual() {
 		return t.sched.await(t, until)
@@ -239,13 +233,12 @@ func (t *Task) pull(until int64) error {
 	return err
 }
 
-// pending reports whether something other than an event waits for t. Under the scheduler's
-// lock, while t waits for the baton.
+// pending reports whether t has work other than events. The scheduler's lock must be held while t waits for the baton.
 func (t *Task) pending() bool {
 	return t.inbox.some.Load() || t.stop.Load() != nil || t.ctx.Err() != nil
 }
 
-// poll takes events that are there. Called like pending.
+// poll takes available events. The conditions of pending apply.
 func (t *Task) poll() bool {
 	if len(t.batch) == 0 {
 		t.batch, _ = t.waiter.Wait(0)
@@ -253,7 +246,7 @@ func (t *Task) poll() bool {
 	return len(t.batch) > 0
 }
 
-// Forget gives back the events of some sources that the task was not told of yet.
+// Forget frees the undelivered events of closed sources.
 func (t *Task) Forget(gone func(source any) bool) {
 	t.postpone()
 	t.deferred = slices.DeleteFunc(t.deferred, func(it Item) bool {
@@ -265,7 +258,7 @@ func (t *Task) Forget(gone func(source any) bool) {
 	})
 }
 
-// drop gives back everything that the task was not told of.
+// drop frees all undelivered events.
 func (t *Task) drop() {
 	for {
 		t.Forget(func(any) bool { return true })
