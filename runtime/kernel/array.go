@@ -13,24 +13,23 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Kinds of memory that an array may be in.
+// Kinds lists the kinds of memory of an array.
 var Kinds = []string{"host", "host_pinned", "device"}
 
-// maxArray is how many bytes an array has at most.
+// maxArray is the maximum size of an array, in bytes.
 const maxArray = 1 << 40
 
-// Array is a block of elements of one type, the last index the fastest, that kernels and the script share.
+// Array is an n-dimensional array of elements of one type, in row-major order, that kernels and the script share.
 type Array struct {
 	Kind   string
 	Type   *Type
 	Shape  []int
-	N      int // elements
-	GPU    int // that reaches it; native.HostGPU: none
+	N      int // number of elements
+	GPU    int // GPU with access; native.HostGPU: none
 	native native.Array
 }
 
-// NewArray makes one whose elements are 0. gpu: which one is meant by kind host_pinned and device; native.HostGPU: all
-// kinds are the host's memory.
+// NewArray returns an array of zeros. gpu is the GPU of kinds host_pinned and device; with native.HostGPU all kinds are host memory.
 func NewArray(kind, typeName string, shape []int, gpu int) (*Array, error) {
 	a := &Array{Kind: kind, Type: typeNamed(typeName), Shape: slices.Clone(shape), N: 1, GPU: gpu}
 	if a.Type == nil {
@@ -59,12 +58,12 @@ func shapeText(shape []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(shape), "[]"), " ", " x ")
 }
 
-// String tells what it is: "array of 64 x 2 fp32 (device)".
+// String returns a description such as "array of 64 x 2 fp32 (device)".
 func (a *Array) String() string {
 	return fmt.Sprintf("array of %s %s (%s)", shapeText(a.Shape), a.Type.Name, a.Kind)
 }
 
-// Index is the place of an element by its indices, which count from 0.
+// Index returns the position of an element given its indices from 0.
 func (a *Array) Index(at []int) (int, error) {
 	if len(at) != len(a.Shape) {
 		return 0, invalid("%s: %d indices for %d dimensions", a, len(at), len(a.Shape))
@@ -79,7 +78,7 @@ func (a *Array) Index(at []int) (int, error) {
 	return k, nil
 }
 
-// Get reads an element: a float64, an int64 or a uint64.
+// Get returns an element as a float64, an int64 or a uint64.
 func (a *Array) Get(k int) (any, error) {
 	defer runtime.KeepAlive(a)
 	b := make([]byte, a.Type.Bytes)
@@ -89,7 +88,7 @@ func (a *Array) Get(k int) (any, error) {
 	return a.Type.get(b), nil
 }
 
-// Set writes an element.
+// Set sets an element.
 func (a *Array) Set(k int, f float64) error {
 	b := make([]byte, a.Type.Bytes)
 	if err := a.Type.store(b, f); err != nil {
@@ -98,13 +97,13 @@ func (a *Array) Set(k int, f float64) error {
 	return a.SetBytes(k*a.Type.Bytes, b)
 }
 
-// SetBytes writes bytes as they are, from byte `at` on.
+// SetBytes writes raw bytes from byte `at` on.
 func (a *Array) SetBytes(at int, b []byte) error {
 	defer runtime.KeepAlive(a)
 	return a.native.Write(at, b)
 }
 
-// SetAll writes the elements in order.
+// SetAll sets all elements in order.
 func (a *Array) SetAll(values []float64) error {
 	if len(values) != a.N {
 		return invalid("%s: %d values for %d elements", a, len(values), a.N)
@@ -118,7 +117,7 @@ func (a *Array) SetAll(values []float64) error {
 	return a.SetBytes(0, b)
 }
 
-// Fill writes the same number to all elements.
+// Fill sets all elements to the same number.
 func (a *Array) Fill(f float64) error {
 	b := make([]byte, a.N*a.Type.Bytes)
 	if err := a.Type.store(b, f); err != nil {
@@ -130,7 +129,7 @@ func (a *Array) Fill(f float64) error {
 	return a.SetBytes(0, b)
 }
 
-// Bytes are those of the elements as they are now.
+// Bytes returns a copy of the elements' bytes.
 func (a *Array) Bytes() ([]byte, error) {
 	defer runtime.KeepAlive(a)
 	b := make([]byte, a.N*a.Type.Bytes)
@@ -146,7 +145,7 @@ func (a *Array) Each(fn func(v any)) error {
 	return err
 }
 
-// Number is an element as a double, rounded where it is wide.
+// Number converts an element to a float64, rounding wide integers.
 func Number(v any) float64 {
 	switch v := v.(type) {
 	case int64:
@@ -157,7 +156,7 @@ func Number(v any) float64 {
 	return v.(float64)
 }
 
-// Sum adds the elements up; an error where the sum of whole numbers needs more than 64 bits.
+// Sum returns the sum of the elements, or an error if an integer sum exceeds 64 bits.
 func (a *Array) Sum() (any, error) {
 	var sum float64
 	var signed int64
@@ -184,10 +183,10 @@ func (a *Array) Sum() (any, error) {
 	return nil, fmt.Errorf("%s: the sum does not fit into 64 bits", a)
 }
 
-// Least is the smallest element, Most the largest. What is no number is passed over; nil: there is none.
+// Least returns the smallest element that is not NaN, or nil if there is none.
 func (a *Array) Least() (any, error) { return a.extreme(less) }
 
-// Most is the largest element.
+// Most returns the largest element; otherwise it is like Least.
 func (a *Array) Most() (any, error) { return a.extreme(func(x, y any) bool { return less(y, x) }) }
 
 func less(x, y any) bool {
@@ -209,7 +208,7 @@ func (a *Array) extreme(better func(x, y any) bool) (best any, err error) {
 	return best, err
 }
 
-// Snapshot is a copy in the host's memory.
+// Snapshot returns a copy in host memory.
 func (a *Array) Snapshot() (*Array, error) {
 	b, err := a.Bytes()
 	if err != nil {
@@ -222,8 +221,8 @@ func (a *Array) Snapshot() (*Array, error) {
 	return s, s.SetBytes(0, b)
 }
 
-// WriteFile writes the elements: where the name ends in .npy as numpy reads them (its format, version 1.0), else their
-// bytes alone. A file with bytes that is there is replaced with overwrite alone.
+// WriteFile writes the elements to a file: in numpy's format, version 1.0, if the name ends in .npy, else as raw bytes. A non-empty file is replaced
+// only with overwrite.
 func (a *Array) WriteFile(path string, overwrite bool) error {
 	b, err := a.Bytes()
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"path/filepath"
 )
 
-// A folder keeps what compilers made, under the hash of all that it was made from. Files appear whole or not at all.
+// A folder caches the output of compilers by the hash of all its inputs. Files are created atomically.
 type folder struct {
 	dir  string
-	temp bool // nothing is kept: it goes when the kernel is loaded
+	temp bool // removed once the kernel is loaded
 }
 
-// openFolder is the user's, or one that goes again where there is none to write to.
+// openFolder returns the user's cache folder, or a temporary one if that is not writable.
 func openFolder() (folder, error) {
 	if base, err := os.UserCacheDir(); err == nil {
 		dir := filepath.Join(base, "daqiri-run", "kernels")
-		if os.MkdirAll(dir, 0o700) == nil { // 0700: what is in it is loaded
+		if os.MkdirAll(dir, 0o700) == nil { // 0700, because its libraries are loaded
 			if probe, err := os.MkdirTemp(dir, "make-"); err == nil {
 				_ = os.Remove(probe)
 				return folder{dir: dir}, nil
@@ -35,7 +35,7 @@ func (f folder) close() {
 	}
 }
 
-// key is the hash of what something is made from.
+// key returns the hash of all inputs.
 func key(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {
@@ -46,7 +46,7 @@ func key(parts ...string) string {
 
 func (f folder) path(key, ext string) string { return filepath.Join(f.dir, key+ext) }
 
-// keep puts a file under its name at once.
+// keep creates a file atomically.
 func (f folder) keep(path string, make func(dir, at string) error) error {
 	dir, err := os.MkdirTemp(f.dir, "make-")
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// compileLimit ends a compiler that doesn't end by itself.
+// compileLimit is the maximum run time of a compiler.
 var compileLimit = time.Minute
 
-// endLimit is how long a compiler that was told to end, and what it has started, may keep its output open.
+// endLimit is how long a killed compiler and its child processes may keep its output open.
 const endLimit = 10 * time.Second
 
-// compiler is what makes code for this host.
+// compiler is a compiler for this host.
 type compiler struct {
 	path  string
-	plain bool // of C alone
+	plain bool // for C only
 }
 
-// findCompiler looks for one of C++, else of C, in the folders of PATH.
+// findCompiler searches PATH for a C++ compiler, then for a C compiler.
 func findCompiler() (compiler, error) {
 	for i, name := range []string{"c++", "g++", "clang++", "cc", "gcc", "clang"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -38,7 +38,7 @@ func findCompiler() (compiler, error) {
 		"hint: install g++ (apt-get install g++), or use a GPU", Code: native.ErrNotSupported}
 }
 
-// identity is the compiler's file, as it is now.
+// identity identifies the current version of the compiler's file.
 func (c compiler) identity() string {
 	real, err := filepath.EvalSymlinks(c.path)
 	if err != nil {
@@ -56,22 +56,22 @@ func (c compiler) options() []string {
 	if c.plain {
 		language = []string{"-x", "c", "-std=gnu11"}
 	}
-	if runtime.GOARCH == "arm64" { // else libgcc looks for what the processor has, in a constructor
+	if runtime.GOARCH == "arm64" { // otherwise a constructor of libgcc detects the processor's features
 		language = append(language, "-mno-outline-atomics")
 	}
 	return append(language, "-O2", "-fPIC", "-shared", "-nostartfiles", "-w", "-iquote", ".")
 }
 
-// systemFolders are those that compilers and their headers lie in, and what their loader reads.
+// systemFolders are the usual folders of compilers and headers, and the loader's cache.
 const systemFolders = "/usr:/bin:/lib:/lib64:/lib32:/opt:/nix/store:/gnu/store:/etc/ld.so.cache"
 
-// folderVariables are those of the environment that name folders for compilers, linkers and loaders; keptVariables all that a compiler gets.
+// folderVariables are environment variables with folders for compilers, linkers and loaders; keptVariables are all variables passed to a compiler.
 var (
 	folderVariables = []string{"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH", "LD_LIBRARY_PATH"}
 	keptVariables   = append([]string{"PATH", "GCC_EXEC_PREFIX"}, folderVariables...)
 )
 
-// roots are the folders and files that the compiler may read, with a colon between two.
+// roots returns the folders and files that the compiler may read, separated by colons.
 func (c compiler) roots() string {
 	all := systemFolders
 	if real, err := filepath.EvalSymlinks(c.path); err == nil {
@@ -97,7 +97,7 @@ func compilerEnv(dir string) []string {
 	return env
 }
 
-// compile runs the compiler in a folder of its own, in a process that confines it and ends with this one (native/compute/compiler.c).
+// compile runs the compiler in a separate folder, in a confined process that ends with this one (native/compute/compiler.c).
 func (s *Source) compile(dir, at, text string, c compiler) error {
 	if err := os.WriteFile(filepath.Join(dir, "kernel.cu"), []byte(text), 0o600); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *Source) compile(dir, at, text string, c compiler) error {
 	}
 	argv := append([]string{c.path}, append(c.options(), "-o", at, "kernel.cu", "-lm")...)
 	err = run("/proc/self/exe", append([]string{native.CompilerName, dir, c.roots()}, argv...))
-	if errors.Is(err, syscall.ENOEXEC) { // this program is emulated: Linux can't start it, and can start the compiler
+	if errors.Is(err, syscall.ENOEXEC) { // under user-mode emulation Linux cannot start this program, but can start the compiler
 		err = run(c.path, argv)
 	}
 	var exit *exec.ExitError

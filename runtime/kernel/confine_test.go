@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestRefusedSources: a kernel that would reach more than its memory is refused before anything of it runs: the error names what it uses.
+// TestRefusedSources checks that kernels that use more than their memory are rejected before any of their code runs, with an error that names the
+// symbol.
 func TestRefusedSources(t *testing.T) {
 	cacheHere(t)
 	for name, c := range map[string]struct{ text, says string }{
@@ -40,7 +41,7 @@ __global__ void f(int *a) { *a = g(*a); }`, "indirect function"},
 	}
 }
 
-// TestAllowedSources: what kernels use is allowed, and what only looks like an include is none.
+// TestAllowedSources checks that common calls are allowed, and that text that only resembles an include is ignored.
 func TestAllowedSources(t *testing.T) {
 	cacheHere(t)
 	for name, text := range map[string]string{
@@ -57,7 +58,7 @@ func TestAllowedSources(t *testing.T) {
 	}
 }
 
-// TestCompilerFiles: Linux refuses a compiler that opens a file outside its folders, whatever the source says.
+// TestCompilerFiles checks that a compiler cannot open files outside its folders, regardless of the source.
 func TestCompilerFiles(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(t.TempDir(), "secret.h")
@@ -71,7 +72,7 @@ func TestCompilerFiles(t *testing.T) {
 	}
 }
 
-// sleeper puts a compiler into PATH that starts a process which sleeps for so many seconds, and waits for it.
+// sleeper puts a compiler into PATH that runs a sleeping child process and waits for it.
 func sleeper(t *testing.T, seconds string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bin")
@@ -85,7 +86,7 @@ func sleeper(t *testing.T, seconds string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// sleeps reports whether a process sleeps for so many seconds.
+// sleeps reports whether a process sleeps for the given time.
 func sleeps(t *testing.T, seconds string) bool {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -100,10 +101,10 @@ func sleeps(t *testing.T, seconds string) bool {
 	return false
 }
 
-// TestCompileLimit: a compiler that doesn't end is ended, with what it has started.
+// TestCompileLimit checks that a compiler that exceeds the limit is killed together with its child processes.
 func TestCompileLimit(t *testing.T) {
 	cacheHere(t)
-	seconds := fmt.Sprintf("86399.%d", os.Getpid()) // no other run's
+	seconds := fmt.Sprintf("86399.%d", os.Getpid()) // unique to this run
 	sleeper(t, seconds)
 	was := compileLimit
 	compileLimit = 2 * time.Second

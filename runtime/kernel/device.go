@@ -13,10 +13,10 @@ import (
 //go:embed device.h
 var deviceHeader string
 
-// nameLine stands in front of PTX in the folder: the kernel's name in it.
+// nameLine precedes PTX in a cached file and holds the kernel's name in the PTX.
 const nameLine = "// daqiri-run entry "
 
-// buildDevice makes a kernel for a GPU.
+// buildDevice builds a kernel for a GPU.
 func (s *Source) buildDevice() (*Kernel, error) {
 	if s.PTX {
 		return s.fromPTX(s.Text, s.Entry, nil)
@@ -39,7 +39,7 @@ func (s *Source) buildDevice() (*Kernel, error) {
 	return s.fromPTX(ptx, name, all[s.Entry])
 }
 
-// ptx is what NVRTC makes of the source, or made of it before.
+// ptx returns the PTX of the source from NVRTC or the cache.
 func (s *Source) ptx(f folder) (ptx, name string, err error) {
 	arch, version, err := s.target()
 	if err != nil {
@@ -63,11 +63,11 @@ func (s *Source) ptx(f folder) (ptx, name string, err error) {
 		return "", "", err
 	}
 	kept := f.keep(path, func(_, at string) error { return os.WriteFile(at, []byte(nameLine+out.Name+"\n"+out.PTX), 0o600) })
-	_ = kept // without it the next run compiles again
+	_ = kept // on error the next run compiles again
 	return out.PTX, out.Name, nil
 }
 
-// target is the compute capability to compile for, and what NVRTC it is.
+// target returns the compute capability to compile for and the version of NVRTC.
 func (s *Source) target() (arch int, version string, err error) {
 	major, minor, err := native.NVRTCVersion(s.Title)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Source) target() (arch int, version string, err error) {
 	return arch, fmt.Sprintf("nvrtc %d.%d", major, minor), err
 }
 
-// fromPTX has the driver load an entry.
+// fromPTX loads an entry with the driver.
 func (s *Source) fromPTX(ptx, name string, from []declared) (*Kernel, error) {
 	params, entries, ok := ptxParams(ptx, name)
 	if !ok {

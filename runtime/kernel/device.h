@@ -1,4 +1,4 @@
-// device.h: in front of a kernel's source for a GPU: NVRTC has no stdint.h.
+// device.h: prepended to kernel sources for a GPU, because NVRTC has no stdint.h.
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;

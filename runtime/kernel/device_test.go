@@ -11,14 +11,14 @@ import (
 	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
-// onDevice is a source for GPU 0: the stand-in, or the GPU of the driver that DAQIRI_CUDA names, with the machine's NVRTC.
+// onDevice returns a source for GPU 0: the stand-in, or the GPU of the driver given by DAQIRI_CUDA, with the installed NVRTC.
 func onDevice(t *testing.T, text string) Source {
 	t.Helper()
 	gpu.Use(t)
 	return Source{Title: "kernel test", Text: text, File: "test.lua", Line: 10}
 }
 
-// TestDevice: kernels give on a GPU what a sum in Go gives, with arrays of both kinds that a GPU reaches.
+// TestDevice checks that sums by GPU kernels equal those in Go, for arrays of both kinds that a GPU can access.
 func TestDevice(t *testing.T) {
 	cacheHere(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -55,7 +55,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// TestDeviceCache: PTX is kept by source and compiler, and what is kept is what runs; PTX itself needs no NVRTC.
+// TestDeviceCache checks that PTX is cached by source and compiler, that cached PTX is used, and that PTX sources need no NVRTC.
 func TestDeviceCache(t *testing.T) {
 	dir := cacheHere(t) + "/daqiri-run/kernels"
 	build(t, onDevice(t, scale))
@@ -112,7 +112,7 @@ func TestDeviceFaults(t *testing.T) {
 	}
 }
 
-// inc adds a number to the elements: PTX as a compiler without NVRTC would write it.
+// inc adds a number to the elements: PTX written like that of a compiler other than NVRTC.
 const inc = `
 .version 7.0
 .target sm_70
@@ -139,7 +139,7 @@ const inc = `
 }
 `
 
-// TestDevicePTX: PTX goes to the driver as it is. The stand-in, which can't run any, says that it has not the entry.
+// TestDevicePTX checks that PTX is passed to the driver unchanged. The stand-in, which cannot run it, reports that the entry is missing.
 func TestDevicePTX(t *testing.T) {
 	s := onDevice(t, inc)
 	s.PTX = true

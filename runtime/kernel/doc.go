@@ -1,6 +1,6 @@
-// Package kernel makes users' kernels out of their source: CUDA source by NVRTC for a GPU, by the C++ or C compiler for the
-// host, PTX as it is. What was made is kept on disk.
+// Package kernel builds user kernels from source: CUDA source by NVRTC for a GPU or by the C++ or C compiler for the host, and PTX as it is. Compiler
+// output is cached on disk.
 //
-// It may import the standard library and native. Kernels, arrays, streams and launchers are safe for concurrent use; their
-// native part goes when nobody refers to them any more.
+// The package may import the standard library and native. Kernels, arrays, streams and launchers are safe for concurrent use; their native parts are
+// freed when they become unreachable.
 package kernel

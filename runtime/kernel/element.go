@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Type is a type of an array's elements, in the host's byte order.
+// Type is an element type of arrays, in the host's byte order.
 type Type struct {
 	Name   string
 	Bytes  int
-	NumPy  string             // its name in a file of numpy; empty: it has none
-	source []string           // what C calls it
+	NumPy  string             // type name in numpy files; empty: none
+	source []string           // corresponding C types
 	get    func(b []byte) any // float64, int64 or uint64
 	put    func(b []byte, f float64)
-	least  float64 // of whole numbers: the range
+	least  float64 // range of an integer type
 	most   float64
 }
 
-// whole reports whether the elements are whole numbers.
+// whole reports whether the type is an integer.
 func (t *Type) whole() bool { return t.most > 0 }
 
 var order = binary.NativeEndian
 
-// types of elements, by width.
+// types lists the element types.
 var types = []*Type{
 	{Name: "int8", Bytes: 1, NumPy: "|i1", source: []string{"char", "signed char", "int8_t"}, least: math.MinInt8, most: math.MaxInt8,
 		get: func(b []byte) any { return int64(int8(b[0])) }, put: func(b []byte, f float64) { b[0] = byte(int64(f)) }},
@@ -54,7 +54,7 @@ var types = []*Type{
 		get: func(b []byte) any { return math.Float64frombits(order.Uint64(b)) }, put: func(b []byte, f float64) { order.PutUint64(b, math.Float64bits(f)) }},
 }
 
-// TypeNames lists the types.
+// TypeNames returns the names of all element types.
 func TypeNames() (names []string) {
 	for _, t := range types {
 		names = append(names, t.Name)
@@ -70,7 +70,7 @@ func typeNamed(name string) *Type {
 	return types[i]
 }
 
-// store writes a number as an element.
+// store encodes a number as an element.
 func (t *Type) store(b []byte, f float64) error {
 	if t.whole() && (f != math.Trunc(f) || f < t.least || f > t.most) {
 		return fmt.Errorf("%v is no %s", f, t.Name)
@@ -96,7 +96,7 @@ func fromHalf(h uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// toHalf rounds to the nearest, ties to even; what is too large becomes infinite.
+// toHalf converts to half precision, rounding to nearest, ties to even; too large values become infinite.
 func toHalf(f float64) uint16 {
 	sign := uint16(math.Float64bits(f) >> 48 & 0x8000)
 	switch f = math.Abs(f); {
@@ -107,7 +107,7 @@ func toHalf(f float64) uint16 {
 	case f < 1.0/(1<<14):
 		return sign | uint16(math.RoundToEven(math.Ldexp(f, 24)))
 	}
-	fraction, exponent := math.Frexp(f) // 0.5 to 1
+	fraction, exponent := math.Frexp(f) // 0.5 <= fraction < 1
 	return sign + uint16(exponent+14)<<10 + uint16(math.RoundToEven(math.Ldexp(fraction, 11))-1024)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// GPUAt is the number of the GPU at a PCI address, as `inspect` and nvidia-smi print it: "0000:8a:00.0", "8A:00.0". It opens
-// the driver.
+// GPUAt returns the number of the GPU at a PCI address in the form printed by `inspect` and nvidia-smi: "0000:8a:00.0", "8A:00.0". It opens the
+// driver.
 func GPUAt(address string) (int, error) {
 	if !spec.IsPCIAddress(address) {
 		return 0, fmt.Errorf("%q is no PCI address such as 8A:00.0", address)
@@ -20,7 +20,7 @@ func GPUAt(address string) (int, error) {
 	}
 	at := len(address) - len("8a:00.0")
 	want := ":" + strings.ToLower(address[at:])
-	if at > 0 { // the driver's domain has four digits, nvidia-smi's eight
+	if at > 0 { // the driver's domain has four digits, that of nvidia-smi eight
 		domain := strings.ToLower(strings.TrimLeft(address[:at-1], "0"))
 		want = fmt.Sprintf("%04s%s", domain, want)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// included finds the headers of rings (native/gpunetio/device) in a source.
+// included matches includes of the ring headers (native/gpunetio/device) in a source.
 var included = regexp.MustCompile(`(?m)^\s*#\s*include\s*["<](gn|doca_gpu)\.h[">]`)
 
-// headersOf are the texts of the headers that a source may include, by name; none where it includes none of ours.
+// headersOf returns the texts of the headers available to a source, by name; none if it includes no ring header.
 func headersOf(text string) map[string]string {
 	if !included.MatchString(text) {
 		return map[string]string{}
@@ -22,7 +22,7 @@ func headersOf(text string) map[string]string {
 	return native.KernelHeaders()
 }
 
-// joined is all of them, for the hash of what a kernel is made from.
+// joined returns the concatenation of all headers, for the cache key.
 func joined(headers map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
@@ -31,7 +31,7 @@ func joined(headers map[string]string) string {
 	return b.String()
 }
 
-// writeHeaders puts them where a compiler that works in dir finds them.
+// writeHeaders writes the headers into dir, the compiler's working folder.
 func writeHeaders(dir string, headers map[string]string) error {
 	for name, text := range headers {
 		at := filepath.Join(dir, filepath.FromSlash(name))

@@ -16,7 +16,7 @@ var typesHeader string
 //go:embed host.h
 var hostHeader string
 
-// noAssembly has the compiler refuse assembly of the source, by which it could call Linux itself.
+// noAssembly makes the compiler reject assembly in the source, which could make system calls.
 const noAssembly = "#pragma GCC poison asm __asm __asm__\n"
 
 var (
@@ -25,7 +25,7 @@ var (
 	externC  = regexp.MustCompile(`\bextern\s+"C"`)
 )
 
-// hostText is the whole text for the compiler: what of CUDA the host can do, the source, and the call of the kernel.
+// hostText returns the complete text to compile: the host's emulation of CUDA, the source, and the call of the kernel.
 func (s *Source) hostText(params []declared, plain bool) string {
 	text := s.Text
 	if plain {
@@ -62,7 +62,7 @@ func (s *Source) hostText(params []declared, plain bool) string {
 	return b.String()
 }
 
-// renamed is a parameter's declaration under a name of ours, which no macro of the source has.
+// renamed returns a parameter's declaration with a generated name, which no macro of the source can match.
 func renamed(p declared, i int) string {
 	name := fmt.Sprintf("dq_%d", i)
 	if p.name == "" {
@@ -71,7 +71,7 @@ func renamed(p declared, i int) string {
 	return strings.TrimSuffix(p.text, p.name) + name
 }
 
-// buildHost makes a kernel that the host runs.
+// buildHost builds a kernel that runs on the host.
 func (s *Source) buildHost() (*Kernel, error) {
 	if s.PTX {
 		return nil, s.errorf("PTX is for a GPU, and memory of the host was asked for; hint: src or file, which the host runs, too")
@@ -106,7 +106,7 @@ func (s *Source) buildHost() (*Kernel, error) {
 	return k, nil
 }
 
-// load loads what is there, and makes it where it isn't, or can't be loaded any more.
+// load loads the cached library, or builds it if it is missing or cannot be loaded.
 func (s *Source) load(f folder, path, text string, c compiler) (native.Kernel, error) {
 	if _, err := os.Stat(path); err == nil {
 		if n, err := s.fromLibrary(path); err == nil {
@@ -119,7 +119,7 @@ func (s *Source) load(f folder, path, text string, c compiler) (native.Kernel, e
 	return s.fromLibrary(path)
 }
 
-// fromLibrary loads a library that has been checked. Nothing of it runs before the kernel does.
+// fromLibrary checks and loads a library. None of its code runs before the kernel does.
 func (s *Source) fromLibrary(path string) (native.Kernel, error) {
 	if err := checkLibrary(path); err != nil {
 		return native.Kernel{}, s.errorf("%v", err)
@@ -127,6 +127,6 @@ func (s *Source) fromLibrary(path string) (native.Kernel, error) {
 	return native.KernelFromLibrary(s.Title, path)
 }
 
-// hostLacks stands behind errors of a compiler for the host.
+// hostLacks is appended to errors of the host's compiler.
 const hostLacks = "hint: this was compiled for the host (memory \"host\"), which has threads, blocks, __shared__, __syncthreads, __shfl_*_sync and atomics, " +
 	"and not the rest of CUDA's library"

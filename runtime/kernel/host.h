@@ -1,9 +1,9 @@
-// host.h: in front of a kernel's source where the host runs it, in C++ and in GNU C: what of CUDA C a CPU can
-// do.
+// host.h: prepended to kernel sources that run on the host, in C++ and in GNU C. Emulates the supported part
+// of CUDA C.
 //
-// The threads of a block run one behind the other. Where the source has a barrier (DQ_FIBERS) each has a
-// stack of its own, and a thread that waits lets the next one run. Blocks run one behind the other, too;
-// several CPU threads may run the same kernel, so that what is a block's is of the CPU thread.
+// The threads of a block run one after the other. If the source uses barriers (DQ_FIBERS), each has its own
+// stack, and a waiting thread switches to the next. Blocks run one after the other too; several CPU threads
+// may run the same kernel, so block state is per CPU thread.
 #include <math.h>
 #include <sched.h>
 #include <stddef.h>
@@ -135,9 +135,9 @@ typedef struct dq_barrier {
 static __thread struct {
     ucontext_t *at, home;
     uint8_t *stacks, ended[DQ_MOST];
-    unsigned n, now, idle; // idle: threads that gave way since the last one got anywhere
+    unsigned n, now, idle; // idle: switches since a thread last made progress
     dq_barrier block, warps[DQ_MOST / 32];
-    uint64_t words[DQ_MOST]; // that a warp's threads show each other
+    uint64_t words[DQ_MOST]; // exchanged between a warp's threads
     void *const *args;
     const char *fault;
 } dq_b;
@@ -147,7 +147,8 @@ static uint3 dq_place(unsigned k) {
     return make_uint3(k % d.x, k / d.x % d.y, k / d.x / d.y);
 }
 
-// The next thread that has not ended runs; without one, or after a fault, whoever began.
+// Switches to the next thread that has not ended, or to the initial context if there is none or after an
+// error.
 static void dq_switch(void) {
     unsigned from = dq_b.now, to = from;
     do
@@ -281,11 +282,10 @@ static const char *dq_run(void *const *args, const unsigned *grid, const unsigne
     return fault;
 }
 
-// ---- what gn.h asks of the host (native/gpunetio/device/gn_side.h)
-// ------------------------------------------------------
+// ---- functions that gn.h requires of the host (native/gpunetio/device/gn_side.h) --------------------------
 
 #if DQ_RINGS
-// Who waits for the proxy lets the block's other threads go on, and other threads of the CPU.
+// Lets other threads of the block, and of the CPU, run while a thread waits for the proxy.
 static void dq_pause(void) {
     dq_b.idle = 0;
     sched_yield();
@@ -298,7 +298,7 @@ static uint64_t dq_now(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-// Bit k: b of the warp's thread k.
+// Returns a mask in which bit k is b of the warp's thread k.
 static unsigned dq_ballot(int b) {
     unsigned mask = 0, first = dq_b.now / 32 * 32;
     dq_barrier *warp = &dq_b.warps[dq_b.now / 32];
@@ -320,7 +320,8 @@ static unsigned dq_ballot(int b) {
 #define GN_PAUSE()          dq_pause()
 #endif
 
-// One block alone, by its number: the blocks of a persistent kernel run at the same time, on a thread each.
+// Runs a single block by its number: the blocks of a persistent kernel run concurrently, each on a CPU
+// thread.
 static const char *dq_run_block(void *const *args, const unsigned *grid, const unsigned *block,
                                 unsigned number) {
     unsigned n = block[0] * block[1] * block[2];
@@ -333,10 +334,10 @@ static const char *dq_run_block(void *const *args, const unsigned *grid, const u
     return fault;
 }
 
-// ---- what the engine sees (native/compute/compute.h) ------------------------------------------------------
+// ---- interface to the engine (native/compute/compute.h) ---------------------------------------------------
 
-// The class of an argument: p a pointer, i a whole number, f a floating one, r what is none of these; and its
-// bytes, at most 9, as a digit.
+// Class and size of an argument: p for a pointer, i for an integer, f for a floating-point number, r for
+// anything else; the size is a digit, at most 9 bytes.
 #define DQ_CLASS(x)                                                                                          \
     (__builtin_classify_type(x) == 5   ? 'p'                                                                 \
      : __builtin_classify_type(x) == 8 ? 'f'                                                                 \
@@ -345,7 +346,7 @@ static const char *dq_run_block(void *const *args, const unsigned *grid, const u
 
 #define DQ_BYTES(x) ((char)('0' + (sizeof(x) < 10 ? sizeof(x) : 9)))
 
-// Two characters an argument, which stand behind the source; constants, as nothing runs when the library is
+// Two characters per argument, defined after the source; constants, because no code runs when the library is
 // loaded.
 #ifdef __cplusplus
 extern "C"

@@ -13,8 +13,8 @@ var (
 	headerName = regexp.MustCompile(`^(?:<([^>]*)>|"([^"]*)")`)
 )
 
-// checkIncludes refuses a source that names a file outside the folders of the compiler's headers. NVRTC reads files within this process, so the
-// text itself is checked; a compiler for the host can't open such files either (compile.go).
+// checkIncludes rejects a source that includes a file outside the compiler's header folders. NVRTC reads files within this process, so the text
+// itself is checked; compilers for the host are additionally confined (compile.go).
 func (s *Source) checkIncludes() error {
 	text := splices.ReplaceAllString(s.Text, "")
 	text = remarks.ReplaceAllStringFunc(text, func(part string) string {

@@ -9,32 +9,32 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Source is what a kernel is made from.
+// Source is the source of a kernel.
 type Source struct {
-	Title string // in errors: "kernel power"; empty: by the entry
+	Title string // name in errors: "kernel power"; empty: derived from the entry
 	Text  string // CUDA source, or PTX
 	PTX   bool
-	File  string // of the text, in compilers' words,
-	Line  int    // and the line of its first
-	Entry string // the kernel's name; empty: the only one that the text has
-	GPU   int    // its number; native.HostGPU: the host runs it
+	File  string // file name in compiler messages
+	Line  int    // line of the text's first line in File
+	Entry string // kernel's name; empty: the only kernel of the text
+	GPU   int    // GPU number; native.HostGPU: the host
 }
 
 // Kernel is a kernel that can be launched.
 type Kernel struct {
 	Title, Entry string
-	GPU          int // native.HostGPU: the host runs it
+	GPU          int // native.HostGPU: the host
 	Params       []Param
 	native       native.Kernel
 }
 
-// OnHost reports whether the host runs the kernel.
+// OnHost reports whether the kernel runs on the host.
 func (k *Kernel) OnHost() bool { return k.GPU == native.HostGPU }
 
-// Native is the kernel for native calls; k is to be kept alive meanwhile.
+// Native returns the native kernel; the caller must keep k alive while using it.
 func (k *Kernel) Native() native.Kernel { return k.native }
 
-// Build makes a kernel; errors of its source have its lines.
+// Build builds a kernel. Compile errors have the line numbers of the source.
 func Build(s Source) (*Kernel, error) {
 	s.Line = max(s.Line, 1)
 	if s.Entry == "" {
@@ -62,7 +62,7 @@ func (s *Source) errorf(format string, args ...any) error {
 	return invalid("%s: %s", s.Title, fmt.Sprintf(format, args...))
 }
 
-// onlyEntry takes the kernel that is not named where there is but one.
+// onlyEntry sets an empty Entry to the only kernel of the source, if there is exactly one.
 func (s *Source) onlyEntry() {
 	names, _ := kernelsOf(s.Text)
 	if s.PTX {
@@ -73,7 +73,7 @@ func (s *Source) onlyEntry() {
 	}
 }
 
-// choose finds the kernel among those of the source.
+// choose returns the parameters of the selected kernel.
 func (s *Source) choose(names []string, all map[string][]declared) ([]declared, error) {
 	params, ok := all[s.Entry]
 	if !ok {
@@ -94,14 +94,14 @@ func noEntry(what, entry string, names []string) string {
 }
 
 var (
-	atLine    = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): `)          // NVRTC's way to say where
+	atLine    = regexp.MustCompile(`(?m)^(.+?)\((\d+)\): `)          // position in NVRTC's messages
 	errorLine = regexp.MustCompile(`(?m)^.*\b(?:fatal )?error\b.*$`) // of any compiler
-	column    = regexp.MustCompile(`^(.*?:\d+):\d+: `)               // which of the line
+	column    = regexp.MustCompile(`^(.*?:\d+):\d+: `)               // column of a position
 )
 
 const shownErrors = 4
 
-// sourceError is what a compiler said of the source, the first errors of it; hint: behind them.
+// sourceError returns an error with the first messages of a compiler, followed by hint.
 func (s *Source) sourceError(log, hint string) error {
 	lines := errorLine.FindAllString(atLine.ReplaceAllString(log, "$1:$2: "), -1)
 	if len(lines) == 0 {
@@ -120,7 +120,7 @@ func (s *Source) sourceError(log, hint string) error {
 	return invalid("%s: %s", s.Title, text)
 }
 
-// invalid is native.ErrInvalid in words.
+// invalid returns a native.ErrInvalid with a message.
 func invalid(format string, args ...any) error {
 	return &native.Error{Object: fmt.Sprintf(format, args...), Code: native.ErrInvalid}
 }

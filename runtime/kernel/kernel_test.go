@@ -20,7 +20,7 @@ extern "C" __global__ void scale(const float *in, float *out, float by, int n)
 }
 `
 
-// reduce adds up a block by shared memory, barriers and a warp's shuffles.
+// reduce sums a block with shared memory, barriers and warp shuffles.
 const reduce = `
 __global__ void reduce(const int *in, int *out)
 {
@@ -131,7 +131,7 @@ func TestHostBarriers(t *testing.T) {
 	}
 }
 
-// TestPlainC: without a C++ compiler the C compiler makes the same of it.
+// TestPlainC checks that without a C++ compiler the C compiler produces an equivalent kernel.
 func TestPlainC(t *testing.T) {
 	cacheHere(t)
 	cc, err := exec.LookPath("cc")
@@ -164,11 +164,11 @@ func TestKeptOnDisk(t *testing.T) {
 	if !before.ModTime().Equal(after.ModTime()) {
 		t.Error("it was compiled again")
 	}
-	_ = os.Remove(dir + "/" + files[0].Name()) // it is mapped: not to be written to
+	_ = os.Remove(dir + "/" + files[0].Name()) // replaced instead of overwritten, because it is mapped
 	if err := os.WriteFile(dir+"/"+files[0].Name(), []byte("no library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build(t, onHost(scale)) // a broken file is made anew
+	build(t, onHost(scale)) // a corrupt file is rebuilt
 	build(t, onHost(scale+"\n"))
 	if files, _ = os.ReadDir(dir); len(files) != 2 {
 		t.Errorf("the folder has %v", files)
@@ -203,7 +203,7 @@ func TestHostFaults(t *testing.T) {
 	}
 }
 
-// TestLargeArray: an array that the host has no memory for is refused; the first that touched its end would be killed.
+// TestLargeArray checks that an array larger than the host's memory is rejected; otherwise the process that touches it would be killed.
 func TestLargeArray(t *testing.T) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -214,14 +214,14 @@ func TestLargeArray(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range Kinds {
-		_, err := NewArray(kind, "fp32", []int{kib, 512}, native.HostGPU) // twice as much
+		_, err := NewArray(kind, "fp32", []int{kib, 512}, native.HostGPU) // twice the memory
 		if want := fmt.Sprintf("array of %d x 512 fp32 (%s): %d MiB needed, and ", kib, kind, kib/512); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
-// TestHostDeadlock: threads that wait for each other at different barriers end the launch.
+// TestHostDeadlock checks that a launch ends when threads wait at different barriers.
 func TestHostDeadlock(t *testing.T) {
 	cacheHere(t)
 	k := build(t, onHost("__global__ void f() { if (threadIdx.x % 2) __syncthreads(); else __syncwarp(); }"))
@@ -303,7 +303,7 @@ func TestPTXParams(t *testing.T) {
 	}
 }
 
-// TestHalf: every half is what the standard's formula says, and numbers between two are rounded to the nearer, ties to even.
+// TestHalf checks every half against the standard's formula, and the rounding to nearest, ties to even.
 func TestHalf(t *testing.T) {
 	for h := range 0x7c00 {
 		want := math.Ldexp(float64(h&1023), -24)

@@ -13,13 +13,13 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Stream orders kernels: those of one run one behind the other.
+// Stream executes the kernels launched in it in order.
 type Stream struct {
 	GPU    int
 	native native.Stream
 }
 
-// NewStream makes one; gpu may be native.HostGPU.
+// NewStream returns a new stream; gpu may be native.HostGPU.
 func NewStream(gpu int) (*Stream, error) {
 	n, err := native.NewStream("stream", gpu)
 	if err != nil {
@@ -30,13 +30,13 @@ func NewStream(gpu int) (*Stream, error) {
 	return s, nil
 }
 
-// Synchronize waits until nothing is under way in it.
+// Synchronize waits until all work of the stream is complete.
 func (s *Stream) Synchronize() error {
 	defer runtime.KeepAlive(s)
 	return s.native.Synchronize()
 }
 
-// Native is the stream for native calls, s nil: one of its own.
+// Native returns the native stream; for a nil s it is the zero Stream, which selects a new one.
 func (s *Stream) Native() native.Stream {
 	if s == nil {
 		return native.Stream{}
@@ -44,20 +44,20 @@ func (s *Stream) Native() native.Stream {
 	return s.native
 }
 
-// Grid is how many blocks a kernel has and how many threads a block.
+// Grid is the number of blocks of a kernel and of threads per block.
 type Grid = native.Grid
 
-// Arg is an argument of a launch, with what it refers to.
+// Arg is an argument of a launch and the array that it refers to.
 type Arg struct {
 	native.KernelArg
 	Array *Array
 }
 
-// Special are the arguments that have a name: what is known of the burst that a kernel is launched for.
+// Special maps the names of special arguments, which describe the burst that a kernel is launched for.
 var Special = map[string]native.ArgKind{"data": native.ArgData, "present": native.ArgPresent, "extra": native.ArgExtra, "batch_id": native.ArgBatchID,
 	"packets": native.ArgPackets, "burst": native.ArgBurst}
 
-// CheckCount returns an error where the kernel takes another number of arguments.
+// CheckCount returns an error unless the kernel takes n arguments.
 func (k *Kernel) CheckCount(n int) error {
 	if n == len(k.Params) {
 		return nil
@@ -73,15 +73,15 @@ func (k *Kernel) fault(format string, args ...any) error {
 	return invalid("%s: %s", k.Title, fmt.Sprintf(format, args...))
 }
 
-// wrong is the error of argument i, from 0.
+// wrong returns an error about argument i, from 0.
 func (k *Kernel) wrong(i int, format string, args ...any) error {
 	return k.fault("argument %d (%s): %s", i+1, k.Params[i].Text, fmt.Sprintf(format, args...))
 }
 
-// Unfit is the error of what can't be argument i.
+// Unfit returns the error for a value that cannot be argument i.
 func (k *Kernel) Unfit(i int, why string) error { return k.wrong(i, "%s", why) }
 
-// NumberArg makes a number argument i.
+// NumberArg returns a number as argument i.
 func (k *Kernel) NumberArg(i int, f float64) (Arg, error) {
 	p := k.Params[i]
 	a := Arg{KernelArg: native.KernelArg{Kind: native.ArgNumber}}
@@ -106,7 +106,7 @@ func (k *Kernel) NumberArg(i int, f float64) (Arg, error) {
 var classWords = map[Class]string{Pointer: "a pointer", Whole: "a whole number", Float: "a floating number", Word: "a pointer or a whole number",
 	Other: "a structure, which no script has"}
 
-// WideArg makes argument i of a whole number of up to 64 bits.
+// WideArg returns an unsigned integer of up to 64 bits as argument i.
 func (k *Kernel) WideArg(i int, v uint64) (Arg, error) {
 	if p := k.Params[i]; (p.Class != Whole && p.Class != Word) || (p.Bytes < 8 && v>>(8*p.Bytes) != 0) {
 		return Arg{}, k.wrong(i, "%d is a whole number, and the kernel takes %s of %d bytes", v, classWords[p.Class], p.Bytes)
@@ -114,7 +114,7 @@ func (k *Kernel) WideArg(i int, v uint64) (Arg, error) {
 	return Arg{KernelArg: native.KernelArg{Kind: native.ArgNumber, Value: v}}, nil
 }
 
-// pointerArg is argument i, which the kernel gets the address of.
+// pointerArg returns an error unless argument i can be passed as a pointer.
 func (k *Kernel) pointerArg(i int, what string) error {
 	if p := k.Params[i]; p.Class != Pointer && (p.Class != Word || p.Bytes != 8) {
 		return k.wrong(i, "%s is passed as a pointer, and the kernel takes %s", what, classWords[p.Class])
@@ -122,7 +122,7 @@ func (k *Kernel) pointerArg(i int, what string) error {
 	return nil
 }
 
-// ArrayArg makes argument i of an array.
+// ArrayArg returns an array as argument i.
 func (k *Kernel) ArrayArg(i int, a *Array) (Arg, error) {
 	if err := k.pointerArg(i, "an array"); err != nil {
 		return Arg{}, err
@@ -141,7 +141,7 @@ func (k *Kernel) ArrayArg(i int, a *Array) (Arg, error) {
 
 var pointerText = regexp.MustCompile(`^((?:\w+ )*?\w+) ?\* ?(?:(?:const|__restrict__|__restrict|restrict) ?)*\w*$`)
 
-// pointee is what a parameter points to, where that is one of the types of arrays; else empty.
+// pointee returns the type that a parameter points to if it is an element type of arrays, else "".
 func pointee(text string) string {
 	m := pointerText.FindStringSubmatch(text)
 	if m == nil {
@@ -162,12 +162,12 @@ func pointee(text string) string {
 	return ""
 }
 
-// WordsArg makes argument i of numbers of 64 bits, which the launch copies.
+// WordsArg returns 64-bit numbers as argument i; the launch copies them.
 func (k *Kernel) WordsArg(i int, words []uint64) (Arg, error) {
 	return Arg{KernelArg: native.KernelArg{Kind: native.ArgWords, Words: words}}, k.pointerArg(i, "a column")
 }
 
-// SpecialArg makes argument i of what is known of a burst.
+// SpecialArg returns a special argument as argument i.
 func (k *Kernel) SpecialArg(i int, kind native.ArgKind, what string) (Arg, error) {
 	a := Arg{KernelArg: native.KernelArg{Kind: kind}}
 	if base := pointee(k.Params[i].Text); kind == native.ArgBurst && base != "" {
@@ -182,14 +182,14 @@ func (k *Kernel) SpecialArg(i int, kind native.ArgKind, what string) (Arg, error
 	return a, nil
 }
 
-// Launcher is a place for launches of one kernel.
+// Launcher launches one kernel.
 type Launcher struct {
 	Kernel *Kernel
 	stream *Stream
 	native native.Launcher
 }
 
-// NewLauncher makes one; stream nil: it has one of its own.
+// NewLauncher returns a launcher; with a nil stream it has its own.
 func NewLauncher(k *Kernel, g Grid, stream *Stream) (*Launcher, error) {
 	n, err := native.NewLauncher(k.Title, k.native, g, stream.Native())
 	if err != nil {
@@ -200,8 +200,8 @@ func NewLauncher(k *Kernel, g Grid, stream *Stream) (*Launcher, error) {
 	return l, nil
 }
 
-// Launch begins a run of the kernel; native.ErrNotReady: as many are under way as can be. What the arguments refer to is held
-// until its end. On the host the kernel has ended when Launch returns; the end of the context ends it early, with an error.
+// Launch starts the kernel, or returns native.ErrNotReady if too many launches are in progress. The objects of the arguments are referenced until its
+// end. On the host the kernel has ended when Launch returns; canceling the context ends it early with an error.
 func (l *Launcher) Launch(ctx context.Context, args []Arg) (native.Op, error) {
 	if l.Kernel.OnHost() {
 		defer l.stopWith(ctx)()
@@ -220,7 +220,7 @@ func (l *Launcher) Launch(ctx context.Context, args []Arg) (native.Op, error) {
 	return op, err
 }
 
-// stopWith stops launches on the host when the context ends, until the function that it returns is called.
+// stopWith stops launches on the host when the context is canceled, until off is called.
 func (l *Launcher) stopWith(ctx context.Context) (off func()) {
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -235,26 +235,26 @@ func (l *Launcher) stopWith(ctx context.Context) (off func()) {
 	}
 }
 
-// Rest ends the process of launches on the host: it maps no session's memory any more. The next launch starts another.
+// Rest ends the process of launches on the host, which unmaps the memory of all sessions. The next launch starts a new process.
 func (l *Launcher) Rest() {
 	defer runtime.KeepAlive(l)
 	l.native.Rest()
 }
 
-// Poll ends launches whose kernels have ended: how many did, and whether some go on.
+// Poll completes launches whose kernels have ended. It returns their number and whether others are running.
 func (l *Launcher) Poll() (ended int, more bool) {
 	defer runtime.KeepAlive(l)
 	ended, left := l.native.Poll()
 	return ended, left > 0
 }
 
-// Holds is how many launches that go on hold bursts of the session.
+// Holds returns the number of running launches that reference bursts of the session.
 func (l *Launcher) Holds(s *native.Session) int {
 	defer runtime.KeepAlive(l)
 	return l.native.Holds(s)
 }
 
-// Failure says why a launch failed, the first one; empty: none did.
+// Failure returns the error of the first failed launch, or "".
 func (l *Launcher) Failure() string {
 	defer runtime.KeepAlive(l)
 	return l.native.Failure()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// workers are the processes of launches that this program has started, those of other tests' launchers among them.
+// workers returns the launch processes of this program, including those of other tests' launchers.
 func workers(t *testing.T) (dirs []string) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -26,7 +26,7 @@ func workers(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// shared are the addresses of shared memory that a process maps.
+// shared returns the addresses of shared memory mapped by a process.
 func shared(t *testing.T, dir string) (from []string) {
 	t.Helper()
 	maps := string(must(os.ReadFile(dir + "/maps"))(t))
@@ -39,7 +39,7 @@ func shared(t *testing.T, dir string) (from []string) {
 	return from
 }
 
-// TestLaunchMemory: on the host a launch works on the arrays that it was given, and its process has no others.
+// TestLaunchMemory checks that a launch on the host works on its arrays and that its process maps no others.
 func TestLaunchMemory(t *testing.T) {
 	cacheHere(t)
 	k := build(t, onHost("__global__ void f(int *a, int by) { a[0] += by; }"))

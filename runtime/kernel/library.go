@@ -13,8 +13,8 @@ const mathCalls = `acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos
 	frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan nearbyint nextafter nexttoward pow remainder
 	remquo rint round scalbln scalbn sin sincos sinh sqrt tan tanh tgamma trunc y0 y1 yn`
 
-// hostCalls are the other functions of the C and C++ libraries that a kernel for the host may use: memory, text, output, and
-// what compilers and host.h call by themselves. None of them opens a file, starts a program or changes a mapping.
+// hostCalls are the other C and C++ library functions available to kernels on the host: memory, text, output, and functions called by generated code
+// and host.h. None of them opens a file, starts a program or changes a mapping.
 const hostCalls = `memchr memcmp memcpy memmove mempcpy memset strchr strcmp strcpy strlen strncmp strncpy strnlen strrchr
 	__memcpy_chk __memmove_chk __memset_chk __strcpy_chk __strncpy_chk
 	printf puts putchar fprintf fputc fputs fwrite putc fflush stdout stderr sprintf snprintf vprintf vfprintf vsnprintf
@@ -40,19 +40,19 @@ var allowedCalls = func() map[string]bool {
 	return all
 }()
 
-// arithmetic are functions of libgcc that compilers call for what a processor can't do by itself, such as __popcountdi2 and __floattisf.
+// arithmetic matches functions of libgcc for operations without an instruction, such as __popcountdi2 and __floattisf.
 var arithmetic = regexp.MustCompile(`^__[a-z]+(si|di|ti|hf|sf|df|xf|tf|sc|dc|xc|tc)[234]$|^__float(un)?[sdt]i[hsdxt]f$|^__fix(uns)?[hsdxt]f[sdt]i$`)
 
-// allowed reports whether a kernel may use a symbol of another library. _ZSt: free functions of std, such as those that throw.
+// allowed reports whether a kernel may use an external symbol. _ZSt is the prefix of free functions of std, such as those that throw.
 func allowed(symbol string) bool {
 	return allowedCalls[symbol] || strings.HasPrefix(symbol, "_ZSt") || arithmetic.MatchString(symbol)
 }
 
-// allowedLibraries are those that a library for the host may need, by the beginnings of their names.
+// allowedLibraries are the name prefixes of libraries that a host library may depend on.
 var allowedLibraries = []string{"libc.", "libm.", "libgcc_s.", "libstdc++.", "libc++.", "libc++abi.", "ld-linux", "ld-musl"}
 
-// checkLibrary refuses a library for the host that runs code when it is loaded or unloaded, or that uses functions other
-// than the allowed ones, such as system(3).
+// checkLibrary rejects a host library that runs code when it is loaded or unloaded, or that uses functions other than the allowed ones, such as
+// system(3).
 func checkLibrary(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// MathNames are the kernels that NVIDIA's libraries bring.
+// MathNames returns the names of kernels provided by NVIDIA's libraries.
 func MathNames() (names []string) {
 	for _, m := range native.MathKernels() {
 		names = append(names, m.Name)
@@ -16,17 +16,17 @@ func MathNames() (names []string) {
 	return names
 }
 
-// Math is a kernel of one of NVIDIA's libraries.
+// Math selects a kernel of one of NVIDIA's libraries.
 type Math struct {
-	Title string // in errors: "kernel power"
-	Name  string // of MathNames
-	Shape []int  // what its numbers are, an error tells
-	GPU   int    // its number
+	Title string // name in errors: "kernel power"
+	Name  string // one of MathNames
+	Shape []int  // parameters, described by the error for a wrong number of them
+	GPU   int    // GPU number
 }
 
 const mostShape = 1 << 20
 
-// BuildMath makes it, and the stream in which all its launches run; stream nil: one of its own.
+// BuildMath returns the kernel and the stream of all its launches; with a nil stream it creates one.
 func BuildMath(m Math, stream *Stream) (*Kernel, *Stream, error) {
 	all := native.MathKernels()
 	at := slices.IndexFunc(all, func(k native.MathKernel) bool { return k.Name == m.Name })

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// warps calls what gn.h has of threads, and takes a context up that has nothing but its header.
+// warps uses the thread functions of gn.h and opens a context that consists of its header only.
 const warps = `
 #include "gn.h"
 __global__ void warps(unsigned *context, int *out)
@@ -30,7 +30,7 @@ __global__ void warps(unsigned *context, int *out)
 }
 `
 
-// ringsVersion is GN_ABI of native/gpunetio/device/gn_ring.h, in halves.
+// ringsVersion returns the halves of GN_ABI from native/gpunetio/device/gn_ring.h.
 func ringsVersion(t *testing.T) (low, high uint32) {
 	t.Helper()
 	header, err := os.ReadFile("../../native/gpunetio/device/gn_ring.h")
@@ -48,14 +48,14 @@ func ringsVersion(t *testing.T) (low, high uint32) {
 	return low, high
 }
 
-// TestRings: a source includes gn.h by its name, and the host plays its warps.
+// TestRings checks that a source can include gn.h, and that the host emulates its warps.
 func TestRings(t *testing.T) {
 	cacheHere(t)
 	ringsLow, ringsHigh := ringsVersion(t)
 	const invalid, timeout, differs = 7, 2, 8 // GN_INVALID, GN_TIMEOUT, GN_ABI_DIFFERS
 	for _, c := range []struct {
 		name             string
-		low, high, where float64 // the version's halves; where the kernel's words are
+		low, high, where float64 // halves of the version; offset of the kernel's words
 		open, wait       int64
 	}{
 		{"context", float64(ringsLow), float64(ringsHigh), 512, invalid, timeout},
@@ -66,7 +66,7 @@ func TestRings(t *testing.T) {
 			k := build(t, onHost(warps))
 			header := make([]float64, 256)
 			header[0], header[1], header[2] = c.low, c.high, c.where
-			header[18] = 640 // the proxy's words, which are 0
+			header[18] = 640 // offset of the proxy's words, which are 0
 			context := array(t, "host", "uint32", native.HostGPU, header...)
 			out := array(t, "host", "int32", native.HostGPU, make([]float64, 64*4)...)
 			launch(t, k, 1, 64, context, out)

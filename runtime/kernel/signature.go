@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// Class is what a parameter of a kernel is.
+// Class is the type class of a kernel's parameter.
 type Class byte
 
-// Classes of parameters.
+// Type classes of parameters.
 const (
 	Pointer Class = 'p'
-	Whole   Class = 'i' // a whole number
+	Whole   Class = 'i' // integer
 	Float   Class = 'f'
-	Word    Class = 'q' // of PTX: a pointer or a whole number, of 8 bytes
-	Other   Class = 'r' // a structure: nothing that a script has
+	Word    Class = 'q' // PTX only: a pointer or an integer of 8 bytes
+	Other   Class = 'r' // a structure, which scripts cannot pass
 )
 
 // Param is a parameter of a kernel.
 type Param struct {
-	Text  string // as the source has it; of PTX its type
+	Text  string // declaration in the source; PTX: its type
 	Class Class
 	Bytes int
 }
 
-// String tells it: "const float *data".
+// String returns the declaration: "const float *data".
 func (p Param) String() string { return p.Text }
 
-// declared is a parameter as the source declares it.
+// declared is a parameter as declared in the source.
 type declared struct {
-	text, name string // text declares name, and can stand in a struct
+	text, name string // text declares name and is valid in a struct
 	pointer    bool
 }
 
@@ -42,20 +42,20 @@ var (
 	lastWord = regexp.MustCompile(`(\w+)\s*$`)
 )
 
-// blank puts spaces in the place of comments and strings, so that offsets stay.
+// blank replaces comments and strings by spaces, which preserves offsets.
 func blank(text string) string {
 	return comments.ReplaceAllStringFunc(text, func(s string) string {
 		return regexp.MustCompile(`[^\n]`).ReplaceAllString(s, " ")
 	})
 }
 
-// kernelsOf are the __global__ functions of a source with their parameters, in order.
+// kernelsOf returns the __global__ functions of a source with their parameters, in order.
 func kernelsOf(text string) (names []string, params map[string][]declared) {
 	plain := blank(text)
 	params = map[string][]declared{}
 	for _, at := range globals.FindAllStringSubmatchIndex(plain, -1) {
 		name, rest := plain[at[2]:at[3]], plain[at[1]:]
-		if strings.HasPrefix(name, "__") { // __launch_bounds__(…): the name is behind it
+		if strings.HasPrefix(name, "__") { // __launch_bounds__(...): the name follows it
 			_, rest, _ = strings.Cut(rest, ")")
 			m := regexp.MustCompile(`^[^;{}(]*?(\w+)\s*\(`).FindStringSubmatchIndex(rest)
 			if m == nil {
@@ -72,7 +72,7 @@ func kernelsOf(text string) (names []string, params map[string][]declared) {
 	return names, params
 }
 
-// upToClose is the text up to the parenthesis that closes.
+// upToClose returns the text up to the matching closing parenthesis.
 func upToClose(text string) string {
 	depth := 1
 	for i, c := range text {
@@ -88,7 +88,7 @@ func upToClose(text string) string {
 	return text
 }
 
-// declarations are those of a list of parameters; one without a name gets one.
+// declarations splits a parameter list. A parameter without a name gets one.
 func declarations(list string) (all []declared) {
 	if list = strings.TrimSpace(list); list == "" || list == "void" {
 		return nil
@@ -124,7 +124,7 @@ func declaration(text string) declared {
 	return d
 }
 
-// merge says of parameters that PTX can't tell what the source says.
+// merge adds the information of the source's declarations to parameters from PTX.
 func merge(params []Param, from []declared) {
 	if len(from) != len(params) {
 		return
@@ -148,7 +148,7 @@ var (
 	ptxArray = regexp.MustCompile(`\[(\d+)\]`)
 )
 
-// ptxParams are the parameters of an entry of a text of PTX, and the entries' names.
+// ptxParams returns the parameters of an entry of PTX and the names of all entries.
 func ptxParams(ptx, entry string) (params []Param, entries []string, ok bool) {
 	plain := comments.ReplaceAllString(ptx, " ")
 	for _, m := range ptxEntry.FindAllStringSubmatch(plain, -1) {
@@ -189,7 +189,7 @@ func ptxParam(text string) Param {
 	return p
 }
 
-// hostParams are those that a library for the host tells, two characters each.
+// hostParams returns the parameters described by a host library, with two characters each.
 func hostParams(types string, from []declared) (params []Param, err error) {
 	if len(types) != 2*len(from) {
 		return nil, fmt.Errorf("its library tells of %d arguments instead of %d", len(types)/2, len(from))

@@ -1,5 +1,4 @@
-// types.h: what a kernel finds in a burst that it was given ("burst"); in front of its source, on a GPU and
-// on the host.
+// types.h: layout of the special argument "burst"; prepended to kernel sources for a GPU and for the host.
 typedef struct daqiri_packet {
     unsigned char *data;
     unsigned int bytes, flow; /* flow: its id, 0: none */
