@@ -2,7 +2,7 @@ package spec
 
 import "fmt"
 
-// check looks at what spans several keys: references, uniqueness, and what fits together.
+// check performs the checks that span several keys: references, uniqueness, and compatibility.
 func (p *parser) check(c *Config) {
 	p.regions = index(c.MemoryRegions, func(r *MemoryRegion) string { return r.Name })
 	p.checkNames(c)
@@ -27,7 +27,7 @@ func (p *parser) check(c *Config) {
 	p.checkAccess(c)
 }
 
-// checkAccess warns of rights that nobody uses: those of one-sided transfers without an interface that makes them.
+// checkAccess warns about access rights of one-sided transfers if no interface supports these.
 func (p *parser) checkAccess(c *Config) {
 	for _, i := range c.Interfaces {
 		if i.engine == EngineRDMA {
@@ -41,7 +41,7 @@ func (p *parser) checkAccess(c *Config) {
 	}
 }
 
-// index finds things by a key; of several with one key the first.
+// index maps a list by key; for duplicate keys the first element wins.
 func index[K comparable, T any](list []T, key func(T) K) map[K]T {
 	m := make(map[K]T, len(list))
 	for _, t := range list {
@@ -73,7 +73,7 @@ func (i *Interface) sides() []side {
 	return s
 }
 
-// unique reports the second use of a name or an id.
+// unique reports duplicate names and ids.
 type unique struct {
 	p    *parser
 	what string
@@ -95,7 +95,7 @@ func (u unique) add(at Source, v any) {
 	u.p.errorf(at, "%s %s is used twice%s", u.what, key, atLine(first))
 }
 
-// atLine says where a thing was first, if its source has lines.
+// atLine returns the line of the first occurrence, if its source has lines.
 func atLine(first Pos) string {
 	if first.Line == 0 {
 		return ""
@@ -103,10 +103,10 @@ func atLine(first Pos) string {
 	return fmt.Sprintf(" (first at line %d)", first.Line)
 }
 
-// known reports whether this is the source of something that was written.
+// known reports whether the source is that of a written key or entity.
 func (s Source) known() bool { return s.Pos.File != "" }
 
-// given is the source of a key that was written, else one that is not known.
+// given returns the source of a key if it was written, else an unknown one.
 func (s Source) given(key string) Source {
 	if !s.Has(key) {
 		return Source{}
@@ -145,7 +145,7 @@ func (p *parser) checkNames(c *Config) {
 	}
 }
 
-// checkStream compares an interface with stream_type.
+// checkStream checks an interface against stream_type.
 func (p *parser) checkStream(c *Config, i *Interface) {
 	roce := i.Socket() && i.SocketConfig.Scheme() == SchemeRoCE
 	switch {
@@ -196,7 +196,7 @@ func (i *Interface) framing() *Framing {
 	return nil
 }
 
-// maxCompared is how many names are compared for all misspelt regions of a document: about a second.
+// maxCompared is the total number of names compared for misspelt regions of a document, which takes about a second.
 const maxCompared = 1 << 20
 
 func (p *parser) didYouMeanRegion(c *Config, name string) string {
@@ -210,8 +210,8 @@ func (p *parser) didYouMeanRegion(c *Config, name string) string {
 	return didYouMean(name, names)
 }
 
-// checkUnused finds regions that nothing names. RDMA operations name theirs at run
-// time, so that a session with such an interface has none.
+// checkUnused finds regions that no key refers to. RDMA operations select their regions at run time, so a session with an RDMA interface reports
+// none.
 func (p *parser) checkUnused(c *Config, used map[string]bool) {
 	for _, i := range c.Interfaces {
 		if i.engine == EngineRDMA {

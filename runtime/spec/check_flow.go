@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// checkFlows checks ids, which are unique within a side and, unless 0, among all sides of
-// that direction, and the queues that flows name.
+// checkFlows checks ids, which are unique within a side and, unless 0, among all sides of that direction, and the queues of flows.
 func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
 	queues := byID(s.queues)
 	for _, f := range s.flows {
@@ -29,7 +28,7 @@ func (p *parser) checkFlows(i *Interface, s side, ids map[string]*Flow) {
 	}
 }
 
-// queueList lists the first ids.
+// queueList returns the first queue ids.
 func queueList(queues []*Queue) string {
 	const most = 32
 	var s []string

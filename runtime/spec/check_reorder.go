@@ -2,9 +2,8 @@ package spec
 
 import "fmt"
 
-// checkReorder checks each reorder config against its flows, their queues and regions.
-// The limits that stem from the reference's implementation (power-of-two batches, batches
-// within batch_size, no conversion on the CPU, one queue, no direct queues) are lifted.
+// checkReorder checks each reorder config against its flows, their queues and regions. Limits of the reference's implementation (power-of-two
+// batches, batches within batch_size, no conversion on the CPU, one queue, no direct queues) do not apply.
 func (p *parser) checkReorder(c *Config, i *Interface, used map[string]bool) {
 	owner := map[uint32]*Reorder{}
 	flows, queues := index(i.RX.Flows, func(f *Flow) uint32 { return f.ID }), byID(i.RX.Queues)
@@ -101,7 +100,7 @@ func (p *parser) reorderSource(r *Reorder, at Source, q *Queue, out *MemoryRegio
 	}
 }
 
-// need says how large the buffers must be, where that is a number one can configure.
+// need returns the required buffer size, if it is a valid value.
 func need(packets, slot int64) string {
 	if slot > maxCount || packets*slot > maxCount {
 		return ""

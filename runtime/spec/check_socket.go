@@ -1,6 +1,6 @@
 package spec
 
-// checkSocket checks which ends an endpoint needs.
+// checkSocket checks which ends of an endpoint are required.
 func (p *parser) checkSocket(i *Interface) {
 	s := i.SocketConfig
 	if l, r := s.Local, s.Remote; l != nil && r != nil {
@@ -38,7 +38,7 @@ func (p *parser) checkSocket(i *Interface) {
 	p.checkSocketSides(i)
 }
 
-// checkSocketSides refuses what only frames have.
+// checkSocketSides rejects keys that apply to frames only.
 func (p *parser) checkSocketSides(i *Interface) {
 	if rx := i.RX; rx != nil {
 		for _, key := range []string{"flows", "flex_items", "reorder_configs"} {

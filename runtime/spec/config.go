@@ -6,7 +6,7 @@ import "net/netip"
 const (
 	StreamRaw    = "raw"    // every interface carries Ethernet frames
 	StreamSocket = "socket" // every interface is a TCP, UDP or RoCE endpoint
-	StreamMixed  = "mixed"  // each interface decides for itself (a key of ours)
+	StreamMixed  = "mixed"  // each interface is either kind (an extension)
 )
 
 // Kinds of memory region.
@@ -18,7 +18,7 @@ const (
 	KindDark       = "dark" // for tests
 )
 
-// regionKinds is a row for each: what it is, and who reads and writes it, as reorder_type says it.
+// regionKinds has a row per kind: its description, and the processors that access it, in the terms of reorder_type.
 var regionKinds = []struct {
 	name, words string
 	by          []string
@@ -33,20 +33,19 @@ var regionKinds = []struct {
 // Values of poll_mode.
 const (
 	PollIndirect = "indirect" // a pinned native worker serves the queue
-	PollDirect   = "direct"   // the thread that asks for a burst polls
+	PollDirect   = "direct"   // the thread that requests a burst polls
 )
 
-// Config is a checked configuration with every default filled in. It is not changed after
-// the parse and is safe for concurrent reading.
+// Config is a checked configuration with all defaults set. It is immutable after parsing and safe for concurrent reading.
 type Config struct {
 	Source        `json:"-"`
-	File          string // name of the text it came from
+	File          string // name of the source text
 	Version       int
 	StreamType    string // raw, socket or mixed
-	Engine        string // the file's engine key; see Interface.EngineName for what serves
+	Engine        string // engine key of the file; see Interface.EngineName for the effective engine
 	MasterCore    int
 	LogLevel      string
-	DrainNS       int64 // how long the end goes on sending, ns
+	DrainNS       int64 // maximum time to send pending packets at the end, ns
 	Debug         bool
 	Loopback      Loopback
 	TxMetaBuffers int
@@ -54,24 +53,23 @@ type Config struct {
 	MemoryRegions []*MemoryRegion
 	Interfaces    []*Interface
 
-	// Extra holds the top-level sections that are not ours (bench_rx and so on) as
-	// map[string]any, []any, string, bool, int64, float64 or nil.
+	// Extra holds the unknown top-level sections (bench_rx and so on) as map[string]any, []any, string, bool, int64, float64 or nil.
 	Extra map[string]any
 
 	written *node
 	unused  []UnusedRegion
 }
 
-// UnusedRegion is a memory region that nothing in the configuration names. A script may.
+// UnusedRegion is a memory region that the configuration does not refer to. A script may.
 type UnusedRegion struct {
 	Name string
 	Issue
 }
 
-// Unused lists the regions that nothing in the configuration names.
+// Unused returns the regions that the configuration does not refer to.
 func (c *Config) Unused() []UnusedRegion { return c.unused }
 
-// Written is the configuration as it was written, the other sections too, with the overrides: as Extra.
+// Written returns the configuration as written, with other sections and overrides, in the types of Extra.
 func (c *Config) Written() any { return c.written.value() }
 
 // Region returns the memory region of that name, or nil.
@@ -94,8 +92,8 @@ func (c *Config) Interface(name string) *Interface {
 	return nil
 }
 
-// Loopback says whether frames leave the process, and describes the wire of the loop
-// engine. Faults are probabilities per frame.
+// Loopback selects whether frames leave the process, and describes the wire of the loop engine. Loss, Dup and similar values are probabilities per
+// frame.
 type Loopback struct {
 	Source  `json:"-"`
 	Mode    string  `json:"mode"` // "", sw (the loop engine) or hw (inside the NIC)
@@ -106,15 +104,15 @@ type Loopback struct {
 	Reorder float64 `json:"reorder"`
 	Corrupt float64 `json:"corrupt"`
 	DelayNS int64   `json:"delay_ns"`
-	RateBPS int64   `json:"rate_bps"` // bits per second; 0: as fast as it goes
+	RateBPS int64   `json:"rate_bps"` // bits per second; 0: unlimited
 }
 
 // MemoryRegion is a fixed pool of equal buffers.
 type MemoryRegion struct {
 	Source   `json:"-"`
 	Name     string   `json:"name"`
-	Kind     string   `json:"kind"`               // what to allocate
-	Declared string   `json:"declared,omitempty"` // the file's kind, when Options.Memory replaced it
+	Kind     string   `json:"kind"`               // kind to allocate
+	Declared string   `json:"declared,omitempty"` // the file's kind, if replaced by Options.Memory
 	Affinity int      `json:"affinity"`           // NUMA node, or GPU for device memory
 	Access   []string `json:"access"`             // local, rdma_read, rdma_write
 	NumBufs  int      `json:"num_bufs"`
@@ -122,7 +120,7 @@ type MemoryRegion struct {
 	Owned    bool     `json:"owned"`
 }
 
-// declaredKind is the kind that the file gives.
+// declaredKind returns the kind given by the file.
 func (r *MemoryRegion) declaredKind() string {
 	if r.Declared != "" {
 		return r.Declared
@@ -138,18 +136,18 @@ type Interface struct {
 	Engine       string        // the interface's own engine key, usually empty
 	SocketConfig *SocketConfig // nil on a raw interface
 	RoCEConfig   *RoCEConfig   // nil unless the scheme is roce
-	Replay       *Replay       // of engine pcap; nil where nothing is received
-	Answers      []netip.Addr  // it answers ARP and neighbour discovery for these; a key of ours
+	Replay       *Replay       // for engine pcap; nil if nothing is received
+	Answers      []netip.Addr  // addresses answered by ARP and neighbor discovery (an extension)
 	RX           *RX           // nil: does not receive
 	TX           *TX           // nil: does not transmit
 
 	engine string
 }
 
-// EngineName returns the engine that serves the interface: one of InterfaceEngines.
+// EngineName returns the engine of the interface: one of InterfaceEngines.
 func (i *Interface) EngineName() string { return i.engine }
 
-// Queues lists the receive queues, then the transmit queues.
+// Queues returns the receive queues, then the transmit queues.
 func (i *Interface) Queues() (queues []*Queue) {
 	if i.RX != nil {
 		queues = append(queues, i.RX.Queues...)
@@ -160,7 +158,7 @@ func (i *Interface) Queues() (queues []*Queue) {
 	return queues
 }
 
-// Socket reports whether the interface is an endpoint (tcp, udp, roce) and not a raw port.
+// Socket reports whether the interface is an endpoint (tcp, udp, roce) rather than a raw port.
 func (i *Interface) Socket() bool { return i.SocketConfig != nil }
 
 // RX is the receive side of an interface.
@@ -183,33 +181,32 @@ type TX struct {
 	Flows        []*Flow  `json:"flows,omitempty"`
 }
 
-// Queue is one receive or transmit queue. Offloads, PacingMbps, InlineData and TxKernel
-// exist on transmit queues only.
+// Queue is a receive or transmit queue. Offloads, PacingMbps, InlineData and TxKernel exist on transmit queues only.
 type Queue struct {
 	Source        `json:"-"`
 	Name          string   `json:"name"`
 	ID            int      `json:"id"`
 	PollMode      string   `json:"poll_mode"`  // indirect or direct
 	CPUCore       int      `json:"cpu_core"`   // -1: not pinned, or poll_mode direct
-	BatchSize     int      `json:"batch_size"` // packets of a burst; of one poll when direct
-	TimeoutUS     int64    `json:"timeout_us"` // 0: deliver full batches only; of sockets, at once
+	BatchSize     int      `json:"batch_size"` // packets per burst; per poll if direct
+	TimeoutUS     int64    `json:"timeout_us"` // 0: deliver full batches only; sockets: immediately
 	MemoryRegions []string `json:"memory_regions"`
 	Offloads      []string `json:"offloads,omitempty"`
 	PacingMbps    int64    `json:"pacing_mbps,omitempty"` // 0: line rate
 	InlineData    bool     `json:"inline_data,omitempty"`
 	TxKernel      string   `json:"tx_kernel,omitempty"`
 
-	regionAt []Source // of each entry of MemoryRegions
+	regionAt []Source // positions of the entries of MemoryRegions
 
-	// DefaultTimeout says that TimeoutUS is ours, as the configuration has none.
+	// DefaultTimeout reports that TimeoutUS is not from the configuration.
 	DefaultTimeout bool `json:"-"`
 }
 
-// defaultTimeoutUS is how long a receive queue of frames gathers a burst at most where the configuration doesn't say: the
-// reference then waits until the burst is full, for ever if need be. An explicit 0 still means that.
+// defaultTimeoutUS is how long a receive queue of frames gathers a burst if the configuration has no timeout: the reference then waits without a
+// limit until the burst is full. An explicit 0 selects that behavior.
 const defaultTimeoutUS = 1000
 
-// Direct reports whether the asking thread polls the queue.
+// Direct reports whether the thread that requests bursts polls the queue.
 func (q *Queue) Direct() bool { return q.PollMode == PollDirect }
 
 // SocketConfig is the endpoint part of an interface.
@@ -218,10 +215,10 @@ type SocketConfig struct {
 	Mode               string    `json:"mode"` // client or server
 	Local              *Endpoint `json:"local_addr,omitempty"`
 	Remote             *Endpoint `json:"remote_addr,omitempty"`
-	MaxPayloadSize     int       `json:"max_payload_size"` // bytes; 0: whatever the buffers hold
+	MaxPayloadSize     int       `json:"max_payload_size"` // bytes; 0: limited by the buffers
 	RetryConnectS      int       `json:"retry_connect_s"`
-	MaxBurstIntervalMS int64     `json:"max_burst_interval_ms"` // without effect
-	MinIPGNS           int64     `json:"min_ipg_ns"`            // without effect
+	MaxBurstIntervalMS int64     `json:"max_burst_interval_ms"` // ignored
+	MinIPGNS           int64     `json:"min_ipg_ns"`            // ignored
 	Framing            *Framing  `json:"framing,omitempty"`     // nil: chunks as they arrive
 }
 
@@ -235,20 +232,20 @@ func (s *SocketConfig) Scheme() string {
 	return ""
 }
 
-// Framing cuts a TCP stream into messages: all of one length, or each behind its length.
+// Framing splits a TCP stream into messages, either of fixed length or each preceded by its length.
 type Framing struct {
 	Source         `json:"-"`
-	Fixed          int    `json:"fixed,omitempty"`         // bytes of every message
-	LengthPrefix   int    `json:"length_prefix,omitempty"` // bytes of the length: 1, 2, 4 or 8
+	Fixed          int    `json:"fixed,omitempty"`         // length of every message in bytes
+	LengthPrefix   int    `json:"length_prefix,omitempty"` // length of the prefix: 1, 2, 4 or 8 bytes
 	Endianness     string `json:"endianness,omitempty"`    // network or host
-	IncludesHeader bool   `json:"includes_header"`         // the length counts itself
+	IncludesHeader bool   `json:"includes_header"`         // the length includes the prefix
 }
 
 // RoCEConfig holds the RDMA transport settings.
 type RoCEConfig struct {
 	Source        `json:"-"`
 	TransportMode string `json:"transport_mode"` // RC, UC or UD
-	GIDIndex      int    `json:"gid_index"`      // of queue pairs that are connected by hand; -1: the address's own
-	MTU           int    `json:"mtu"`            // bytes of a packet on the wire, at most; 0: the port's
-	TrafficClass  int    `json:"traffic_class"`  // -1: the system's
+	GIDIndex      int    `json:"gid_index"`      // for manually connected queue pairs; -1: the address's own
+	MTU           int    `json:"mtu"`            // maximum bytes of a packet on the wire; 0: the port's
+	TrafficClass  int    `json:"traffic_class"`  // -1: system default
 }

@@ -22,7 +22,7 @@ func good(t *testing.T, name string) *Config {
 	return cfg
 }
 
-// TestValues reads back one value of each kind of key.
+// TestValues checks one value of each kind of key.
 func TestValues(t *testing.T) {
 	raw, tun, classes := good(t, "raw_all_keys.yaml"), good(t, "tunnels.yaml"), good(t, "flow_classes.yaml")
 	v6 := classes.Interfaces[0].RX.Flows[4].Match
@@ -92,7 +92,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestPositions holds the promise to later layers: a fault of theirs can name the line.
+// TestPositions checks that other layers can report errors at the line of a key.
 func TestPositions(t *testing.T) {
 	cfg := good(t, "raw_all_keys.yaml")
 	q := cfg.Interface("digitizer").RX.Queues[0]
@@ -149,7 +149,7 @@ func TestInspectGolden(t *testing.T) {
 	}
 }
 
-// TestTable reads the default session as a Lua program would write it.
+// TestTable parses the default session from the table that a Lua program would pass.
 func TestTable(t *testing.T) {
 	queue := func() map[string]any {
 		return map[string]any{"name": "q", "id": 0.0, "poll_mode": "direct", "memory_regions": []any{"m"}}

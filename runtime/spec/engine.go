@@ -22,7 +22,7 @@ const (
 // InterfaceEngines are the values of an interface's engine key, and of the option Engine.
 var InterfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EngineIBVerbs, EnginePCAP, EnginePacket}
 
-// OfKernel says whether an engine's interfaces are Linux's own, with the kernel's addresses, routes and neighbours.
+// OfKernel reports whether an engine's interfaces are Linux interfaces, with the kernel's addresses, routes and neighbors.
 func OfKernel(engine string) bool { return engine == EngineXDP || engine == EnginePacket }
 
 var (
@@ -30,12 +30,11 @@ var (
 	linkName   = regexp.MustCompile(`^[^\s/:]{1,15}$`)
 )
 
-// IsPCIAddress says whether a has the form of a PCI address: "8a:00.0", "0000:8A:00.0".
+// IsPCIAddress reports whether a has the form of a PCI address: "8a:00.0", "0000:8A:00.0".
 func IsPCIAddress(a string) bool { return pciAddress.MatchString(a) }
 
-// chooseEngines decides which engine serves each interface. From strong to weak: the
-// sources of the command line, the forced engine, the interface's engine key, an address pcap:FILE, loopback, the file's
-// engine key, the address.
+// chooseEngines selects the engine of each interface. In order of precedence: the captures of --source, the forced engine, the interface's engine
+// key, an address pcap:FILE, loopback, the file's engine key, the form of the address.
 func (p *parser) chooseEngines(c *Config) {
 	forced := p.opts.Engine
 	if forced != "" && !contains(InterfaceEngines, forced) {
@@ -76,7 +75,7 @@ func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
 	want, at := i.Engine, i.Key("engine")
 	if forced != "" {
 		want, at = forced, i.Key("socket_config")
-	} else if want == EngineIBVerbs { // as the reference calls both
+	} else if want == EngineIBVerbs { // the reference's name for both
 		want = EngineRDMA
 	} else if want == "" && c.Loopback.Mode == "sw" && c.StreamType == StreamSocket {
 		want, at = EngineLoop, i.Key("socket_config")
@@ -93,7 +92,7 @@ func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
 	return engine
 }
 
-// sessionSocketEngine compares the file's engine key with an endpoint of the file.
+// sessionSocketEngine checks the file's engine key against an endpoint.
 func (p *parser) sessionSocketEngine(c *Config, engine, scheme string) {
 	fits := map[string]string{"default": engine, "gpunetio": engine, "socket": EngineSocket, EngineIBVerbs: EngineRDMA}
 	if c.StreamType == StreamSocket && fits[c.Engine] != engine {
@@ -130,7 +129,7 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 	return p.addressEngine(i)
 }
 
-// addressEngine reads the engine from the form of the address.
+// addressEngine derives the engine from the form of the address.
 func (p *parser) addressEngine(i *Interface) string {
 	a, at := i.Address, i.Key("address")
 	_, ipErr := netip.ParseAddr(a)

@@ -21,8 +21,7 @@ const (
 	TunnelNVGRE = "nvgre"
 )
 
-// Flow is a rule: packets that match get the actions in order. On receive the last action
-// names the queues; on transmit all actions are transforms.
+// Flow is a rule: matching packets get the actions in order. On receive the last action selects the queues; on transmit all actions are transforms.
 type Flow struct {
 	Source  `json:"-"`
 	Name    string    `json:"name"`
@@ -31,7 +30,7 @@ type Flow struct {
 	Actions []*Action `json:"actions"`
 }
 
-// QueueIDs returns the queues that the flow steers to; more than one means RSS.
+// QueueIDs returns the destination queues of the flow; more than one means RSS.
 func (f *Flow) QueueIDs() []int {
 	for _, a := range f.Actions {
 		if a.Type == ActionQueue {
@@ -52,7 +51,7 @@ func (f *Flow) Transforms() []*Action {
 	return list
 }
 
-// Match holds the criteria of a flow; all that are set must hold. Empty matches all.
+// Match holds the criteria of a flow, all of which must hold. An empty Match matches all packets.
 type Match struct {
 	Source    `json:"-"`
 	UDPSrc    *PortRange     `json:"udp_src,omitempty"`
@@ -65,27 +64,27 @@ type Match struct {
 	TCPSrc    *PortRange     `json:"tcp_src,omitempty"`
 	TCPDst    *PortRange     `json:"tcp_dst,omitempty"`
 	VLANID    *uint16        `json:"vlan_id,omitempty"`   // of the outermost tag
-	EtherType *uint16        `json:"ethertype,omitempty"` // of what follows the tags
+	EtherType *uint16        `json:"ethertype,omitempty"` // after the tags
 	Ethernet  *EthernetMatch `json:"ethernet,omitempty"`
 	Flex      *FlexMatch     `json:"flex,omitempty"`
 	ECPRI     *ECPRIMatch    `json:"ecpri,omitempty"`
 }
 
-// ip4 and ip6 report whether an IPv4 or IPv6 criterion is set, udp and tcp one on ports.
+// ip4 and ip6 report whether an IPv4 or IPv6 criterion is set, udp and tcp whether a port criterion is.
 func (m *Match) ip4() bool { return m.IPv4Src != nil || m.IPv4Dst != nil || m.IPv4Len != nil }
 func (m *Match) ip6() bool { return m.IPv6Src != nil || m.IPv6Dst != nil }
 func (m *Match) udp() bool { return m.UDPSrc != nil || m.UDPDst != nil }
 func (m *Match) tcp() bool { return m.TCPSrc != nil || m.TCPDst != nil }
 
-// ipPorts reports whether a criterion of network or transport is set.
+// ipPorts reports whether a network or transport criterion is set.
 func (m *Match) ipPorts() bool { return m.ip4() || m.ip6() || m.udp() || m.tcp() }
 
-// PortRange is a range of UDP or TCP ports, both ends included.
+// PortRange is an inclusive range of UDP or TCP ports.
 type PortRange struct {
 	First, Last uint16
 }
 
-// String gives "4096" or "1000-1010".
+// String returns "4096" or "1000-1010".
 func (r PortRange) String() string {
 	if r.First == r.Last {
 		return fmt.Sprint(r.First)
@@ -93,27 +92,27 @@ func (r PortRange) String() string {
 	return fmt.Sprintf("%d-%d", r.First, r.Last)
 }
 
-// MarshalText gives the text form, for inspect.
+// MarshalText returns the text form, for inspect.
 func (r PortRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // MAC is an Ethernet address.
 type MAC [6]byte
 
-// String gives "02:00:00:00:00:01".
+// String returns the address as "02:00:00:00:00:01".
 func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
-// MarshalText gives the text form, for inspect.
+// MarshalText returns the result of String, for inspect.
 func (m MAC) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// EthernetMatch compares addresses; nil matches any.
+// EthernetMatch matches MAC addresses; nil matches any.
 type EthernetMatch struct {
 	Src *MAC `json:"src,omitempty"`
 	Dst *MAC `json:"dst,omitempty"`
 }
 
-// FlexMatch compares the 32 bits that a flex item samples: sample & Mask == Val & Mask.
+// FlexMatch matches the 32 bits sampled by a flex item: sample & Mask == Val & Mask.
 type FlexMatch struct {
 	ItemID int    `json:"flex_item_id"`
 	Val    uint32 `json:"val"`
@@ -135,7 +134,7 @@ type FlexItem struct {
 	UDPDstPort int    `json:"udp_dst_port"`
 }
 
-// Action is one step of a flow. Queues, VLAN and Tunnel belong to their types.
+// Action is one action of a flow. Queues, VLAN and Tunnel are set for the corresponding types only.
 type Action struct {
 	Source `json:"-"`
 	Type   string  `json:"type"`
@@ -143,7 +142,7 @@ type Action struct {
 	VLAN   *VLAN   `json:"vlan,omitempty"`
 	Tunnel *Tunnel `json:"tunnel,omitempty"`
 
-	queueAt []Source // of each entry of Queues
+	queueAt []Source // positions of the entries of Queues
 }
 
 // VLAN is the tag that vlan_push adds.
@@ -164,7 +163,7 @@ type Tunnel struct {
 	IPv4Dst     netip.Addr `json:"outer_ipv4_dst,omitzero"`
 	TTL         uint8      `json:"outer_ipv4_ttl,omitempty"`
 	TOS         uint8      `json:"outer_ipv4_tos,omitempty"`
-	IPv6Src     netip.Addr `json:"outer_ipv6_src,omitzero"` // instead of IPv4; a key of ours, as the next three
+	IPv6Src     netip.Addr `json:"outer_ipv6_src,omitzero"` // instead of IPv4 (an extension, as are the next three)
 	IPv6Dst     netip.Addr `json:"outer_ipv6_dst,omitzero"`
 	HopLimit    uint8      `json:"outer_ipv6_hop_limit,omitempty"`
 	Class       uint8      `json:"outer_ipv6_traffic_class,omitempty"`
@@ -195,8 +194,8 @@ type Reorder struct {
 	MissingAction     string     `json:"missing_action"` // drop or passthrough
 	MemoryRegion      string     `json:"memory_region"`
 	PayloadByteOffset int        `json:"payload_byte_offset"`
-	PayloadSegment    int        `json:"payload_segment,omitempty"` // which of the queues' regions has it, from 0
-	PacketSize        int        `json:"packet_size,omitempty"`     // payload bytes of a slot, for hw
+	PayloadSegment    int        `json:"payload_segment,omitempty"` // segment with the payload, an index of the queues' memory_regions
+	PacketSize        int        `json:"packet_size,omitempty"`     // payload bytes per slot, for hw
 	FlowIDs           []uint32   `json:"flow_ids"`
 	DataTypes         *DataTypes `json:"data_types,omitempty"`
 	Method            string     `json:"method"`
@@ -204,18 +203,17 @@ type Reorder struct {
 	BatchNumber       *BitField  `json:"batch_number,omitempty"` // seq_batch_number only
 	PacketsPerBatch   int64      `json:"packets_per_batch"`      // derived for seq_batch_number
 
-	flowAt []Source // of each entry of FlowIDs
+	flowAt []Source // positions of the entries of FlowIDs
 }
 
-// BitField is a big-endian field of a packet: bits from the first bit of the packet, most
-// significant bit first.
+// BitField is a big-endian field: bits are counted from the first bit of the packet, most significant bit first.
 type BitField struct {
 	Source    `json:"-"`
 	BitOffset int `json:"bit_offset"`
 	BitWidth  int `json:"bit_width"`
 }
 
-// DataTypes converts the elements of a payload.
+// DataTypes describes the conversion of payload elements.
 type DataTypes struct {
 	InputType  string `json:"input_type"`
 	OutputType string `json:"output_type"`

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzParse holds that no text makes the parser panic, that every fault has a position,
-// and that what is accepted can be inspected.
+// FuzzParse checks that no text makes the parser panic, that every error has a position, and that accepted configurations can be inspected.
 func FuzzParse(f *testing.F) {
 	for _, d := range documents(f) {
 		f.Add(d.text)
@@ -28,7 +27,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzOverride holds that no path or value makes the parser panic.
+// FuzzOverride checks that no path or value makes the parser panic.
 func FuzzOverride(f *testing.F) {
 	f.Add("interfaces.rx_port.rx.queues.0.batch_size", "5")
 	f.Add("interfaces[0][0]", "{a: [1, 2]}")
@@ -40,7 +39,7 @@ func FuzzOverride(f *testing.F) {
 	})
 }
 
-// FuzzUnits holds that no text makes a unit parser panic or return a negative number.
+// FuzzUnits checks that unit parsers never panic or return a negative number.
 func FuzzUnits(f *testing.F) {
 	for _, s := range []string{"10Gbit/s", "8KiB", "1.5s", "1e9", ".5us", "9e99TiB"} {
 		f.Add(s)

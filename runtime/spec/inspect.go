@@ -2,8 +2,7 @@ package spec
 
 import "slices"
 
-// Plan is the resolved configuration as daqiri-run inspect prints it: defaults filled in,
-// engines chosen. Its JSON has a stable order.
+// Plan is the resolved configuration, with defaults and engines, as printed by daqiri-run inspect. Its JSON form has a stable order.
 type Plan struct {
 	Source        string          `json:"source"`
 	Version       int             `json:"version"`
@@ -19,15 +18,14 @@ type Plan struct {
 	Sections      []string        `json:"sections,omitempty"` // other top-level sections
 }
 
-// PlanRegion is a region and who uses it. StrideBytes is left at 0 here: it depends on
-// the engines, so session.Plan fills it in.
+// PlanRegion is a region and its users. StrideBytes is 0 here: it depends on the engines, so session.Plan sets it.
 type PlanRegion struct {
 	*MemoryRegion
 	StrideBytes int      `json:"stride_bytes,omitempty"`
 	UsedBy      []string `json:"used_by"`
 }
 
-// PlanInterface is an interface with the engine that serves it.
+// PlanInterface is an interface and its engine.
 type PlanInterface struct {
 	Name         string        `json:"name"`
 	Address      string        `json:"address"`
@@ -39,7 +37,7 @@ type PlanInterface struct {
 	TX           *TX           `json:"tx,omitempty"`
 }
 
-// Inspect returns the plan of a configuration. It shares the configuration's parts.
+// Inspect returns the plan of a configuration. The plan refers to parts of the configuration.
 func Inspect(c *Config) *Plan {
 	p := &Plan{
 		Source: c.File, Version: c.Version, StreamType: c.StreamType,
@@ -62,7 +60,7 @@ func Inspect(c *Config) *Plan {
 	return p
 }
 
-// Queued reports whether some queue names the region.
+// Queued reports whether a queue uses the region.
 func (c *Config) Queued(region string) bool {
 	for _, i := range c.Interfaces {
 		for _, s := range i.sides() {
@@ -74,7 +72,7 @@ func (c *Config) Queued(region string) bool {
 	return false
 }
 
-// users lists the queues and reorder configs that name a region, as rx_port.rx.rx_q_0.
+// users returns the queues and reorder configs that use a region, as rx_port.rx.rx_q_0.
 func (c *Config) users(region string) []string {
 	users := []string{}
 	for _, i := range c.Interfaces {

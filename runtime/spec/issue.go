@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// Pos is a place in a source of configuration. Line and Column count from 1; both are 0
-// in a source without lines, such as a Lua table or an override.
+// Pos is a position in a configuration source. Line and Column start at 1; both are 0 for sources without lines, such as a Lua table or an override.
 type Pos struct {
-	File   string // file name, "table", or the override as the user wrote it
+	File   string // file name, "table", or the override as written
 	Line   int
 	Column int
 }
 
-// String gives file:line:column, or the file alone when the source has no lines.
+// String returns file:line:column, or the file alone if the source has no lines.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -22,16 +21,15 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Source says where a part of the configuration was written. Every entity carries one, so
-// that later layers can report a fault of theirs (a core that does not exist) at its line.
+// Source is the position of a part of the configuration. Every entity has one, so that other layers can report their errors (such as a core that does
+// not exist) at its line.
 type Source struct {
 	Pos  Pos
-	Path string // such as interfaces[0].rx.queues[1]; empty for the whole configuration
+	Path string // path such as interfaces[0].rx.queues[1]; empty for the whole configuration
 	keys map[string]Pos
 }
 
-// Key narrows a source to one of its keys. A key that was not written keeps the position
-// of the entity.
+// Key returns the source of a key. A key that was not written has the position of the entity.
 func (s Source) Key(name string) Source {
 	k := Source{Pos: s.Pos, Path: joinPath(s.Path, name)}
 	if pos, ok := s.keys[name]; ok {
@@ -46,7 +44,7 @@ func (s Source) Has(name string) bool {
 	return ok
 }
 
-// Errorf makes an error at this place.
+// Errorf returns an error at this position.
 func (s Source) Errorf(format string, args ...any) Issue {
 	return Issue{Pos: s.Pos, Path: s.Path, Text: fmt.Sprintf(format, args...)}
 }
@@ -60,14 +58,14 @@ func joinPath(path, key string) string {
 	return path + "." + key
 }
 
-// Issue is one fault or one warning: where, which key, which rule.
+// Issue is an error or a warning: position, key and rule.
 type Issue struct {
 	Pos  Pos
 	Path string
 	Text string
 }
 
-// Error gives "file:line:column: path: rule".
+// Error returns "file:line:column: path: rule".
 func (i Issue) Error() string {
 	if i.Path == "" || i.Pos.Line == 0 && strings.HasSuffix(i.Pos.File, " "+i.Path) {
 		return i.Pos.String() + ": " + i.Text
@@ -75,13 +73,12 @@ func (i Issue) Error() string {
 	return i.Pos.String() + ": " + i.Path + ": " + i.Text
 }
 
-// Errors is what a parse returns when the configuration is faulty: every fault, sorted by
-// position.
+// Errors is the error of an invalid configuration: all issues, sorted by position.
 type Errors struct {
 	Issues []Issue
 }
 
-// Error gives one line per fault.
+// Error returns one line per issue.
 func (e *Errors) Error() string {
 	lines := make([]string, len(e.Issues))
 	for i, is := range e.Issues {
@@ -90,7 +87,7 @@ func (e *Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the faults one by one to errors.As and errors.Is.
+// Unwrap returns the issues for errors.As and errors.Is.
 func (e *Errors) Unwrap() []error {
 	errs := make([]error, len(e.Issues))
 	for i, is := range e.Issues {
@@ -99,7 +96,7 @@ func (e *Errors) Unwrap() []error {
 	return errs
 }
 
-// sortIssues orders by position; sources without lines come last, in the order found.
+// sortIssues sorts by position; sources without lines come last, in the order found.
 func sortIssues(list []Issue) {
 	sort.SliceStable(list, func(i, j int) bool {
 		a, b := list[i].Pos, list[j].Pos

@@ -2,25 +2,25 @@ package spec
 
 import "fmt"
 
-// Key is a key of the configuration: what the parser, the reference and the schema know of it.
+// Key is a key of the configuration, as used by the parser, the reference and the schema.
 type Key struct {
 	Name     string
 	Type     keyType
-	Items    keyType  // of a list: what it has
-	Map      *Section // of a map, and of a list of maps: the keys in it
-	Lo, Hi   int64    // the range of integers, both included
-	Choices  []string // the words of a choice; of another type words that may stand instead
-	AnyCase  bool     // the choice may be in capitals
+	Items    keyType  // element type of a list
+	Map      *Section // keys of a map, or of the maps in a list
+	Lo, Hi   int64    // inclusive range of integers
+	Choices  []string // words of a choice; for other types, additional words
+	AnyCase  bool     // words may be in upper case
 	Default  any      // string, int, bool or []string; nil: the zero value
-	Required bool     // absent is a fault
-	When     string   // where it is required, if not everywhere
+	Required bool     // absence is an error
+	When     string   // condition of Required, if any
 	Unit     string
-	Where    string // which interfaces or engines it is for; empty: all that can have it
-	Words    string // what it does; empty: nothing
-	NoEffect string // where it does nothing, the warning: "has no effect…"
+	Where    string // interfaces or engines that the key applies to; empty: all
+	Words    string // description; empty: none
+	NoEffect string // warning if it has no effect: "has no effect…"
 }
 
-// keyType is what a key takes, as the reference says it.
+// keyType is the type of a key, in the words of the reference.
 type keyType string
 
 const (
@@ -49,15 +49,15 @@ const (
 type Section struct {
 	Name     string
 	Words    string
-	Examples []string // YAML that stands in the map above this one
+	Examples []string // YAML for the map that contains this one
 	Keys     []Key
-	Variants []*Section // what it is by the value of the key type, which each of them has first
-	Flat     *Section   // of a variant: the same with the keys of its map beside type
+	Variants []*Section // sections by value of the key type, which is the first key of each
+	Flat     *Section   // of a variant: the same with the nested map's keys next to type
 
 	index map[string]*Key
 }
 
-// section makes a section with these keys.
+// section returns a section with these keys.
 func section(name, words string, examples []string, keys ...Key) *Section {
 	s := &Section{Name: name, Words: words, Examples: examples, Keys: keys, index: make(map[string]*Key, len(keys))}
 	for i := range keys {
@@ -69,7 +69,7 @@ func section(name, words string, examples []string, keys ...Key) *Section {
 	return s
 }
 
-// with returns the section with the keys of another beside its own, which come first.
+// with returns the section with the keys of another appended.
 func (s *Section) with(more *Section) *Section {
 	keys := append([]Key(nil), s.Keys...)
 	for _, k := range more.Keys {
@@ -90,7 +90,7 @@ func (s *Section) variant(kind string) *Section {
 	return nil
 }
 
-// key returns the row of a key that the parser reads, which has to be there.
+// key returns the row of a key. It panics if there is none.
 func (s *Section) key(name string) *Key {
 	k := s.index[name]
 	if k == nil {
@@ -99,7 +99,7 @@ func (s *Section) key(name string) *Key {
 	return k
 }
 
-// Names lists the keys.
+// Names returns the names of the keys.
 func (s *Section) Names() []string {
 	list := make([]string, len(s.Keys))
 	for i := range s.Keys {
@@ -108,7 +108,7 @@ func (s *Section) Names() []string {
 	return list
 }
 
-// otherwise is a key's value where it is absent.
+// otherwise returns the default of a key.
 func otherwise[T any](k *Key) (v T) {
 	if k.Default != nil {
 		v = k.Default.(T)

@@ -8,7 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// whole is a configuration that examples are put into, one of each kind of interface.
+// whole is a configuration into which examples are inserted, with one interface of each kind.
 const whole = `
 version: 1
 stream_type: mixed
@@ -29,10 +29,10 @@ interfaces:
     - {name: f, id: 1, action: {type: queue, id: 1}}
 `
 
-// interfaceKind is what the interface is, and what stands behind it.
+// interfaceKind is the address of an interface and the text that follows it.
 type interfaceKind struct{ address, more string }
 
-// kinds are those that a section's examples need. Other sections have the first.
+// kinds are the interfaces required by a section's examples. Other sections use the first.
 var kinds = map[string]interfaceKind{
 	"":              {address: "eth1", more: "  tx:\n    queues: [{name: q, id: 0, cpu_core: 1, batch_size: 1, memory_regions: [packets]}]\n    flows: [{name: f, id: 1, action: {type: vlan_push, vlan_id: 1}}]"},
 	"socket_config": {address: "10.0.0.1", more: `- {name: other, address: 10.0.0.9, socket_config: {mode: server, local_addr: "udp://10.0.0.9:1"}}`},
@@ -53,14 +53,14 @@ var reordered = interfaceKind{address: "eth1", more: `    reorder_configs:
 
 type example struct {
 	name    string
-	section *Section       // of the map that it stands in
-	shown   map[string]any // what it has
-	place   map[string]any // the map
-	config  map[string]any // the configuration with it
-	err     error          // of its parse
+	section *Section       // section of the map
+	shown   map[string]any // content of the example
+	place   map[string]any // map that contains it
+	config  map[string]any // complete configuration
+	err     error          // parse error
 }
 
-// examples are those of all sections, each in a configuration.
+// examples returns the examples of all sections, each in a configuration.
 func examples(t *testing.T) (list []example) {
 	t.Helper()
 	for _, p := range Places() {
@@ -70,7 +70,7 @@ func examples(t *testing.T) (list []example) {
 				kind = kinds[""]
 			}
 			var e example
-			for _, path := range p.Paths { // an example may be for one of the directions
+			for _, path := range p.Paths { // an example may apply to one direction only
 				e = example{name: fmt.Sprintf("%s, example %d", p.Name, n+1)}
 				for to, from := range map[any]string{&e.config: strings.Replace(whole, "KIND", kind.address, 1) + kind.more, &e.shown: text} {
 					if err := yaml.Unmarshal([]byte(from), to); err != nil {
@@ -88,7 +88,7 @@ func examples(t *testing.T) (list []example) {
 	return list
 }
 
-// put puts an example into the innermost map on the way to its section that can have all of its keys.
+// put inserts an example into the innermost map on the path to its section that accepts all its keys.
 func (e *example) put(path []string) {
 	s, m, at := configSection, e.config, e.config
 	e.section = s
@@ -119,13 +119,13 @@ func (e *example) put(path []string) {
 	}
 	port := e.config["interfaces"].([]any)[0].(map[string]any)
 	if port["socket_config"] != nil || e.shown["socket_config"] != nil {
-		delete(port["rx"].(map[string]any), "flows") // sockets have none
+		delete(port["rx"].(map[string]any), "flows") // not supported by sockets
 	}
 	if e.shown["actions"] != nil {
 		delete(at, "action")
 	}
 	for name, v := range e.shown {
-		if name == "memory_regions" && len(e.shown) == 1 { // others stay
+		if name == "memory_regions" && len(e.shown) == 1 { // keeps the others
 			v = append(at[name].([]any), v.([]any)...)
 		}
 		at[name] = v
@@ -133,7 +133,7 @@ func (e *example) put(path []string) {
 	e.place = at
 }
 
-// TestExamples: every example of the reference parses inside a configuration, and every key that does something is in one.
+// TestExamples checks that every example of the reference parses inside a configuration, and that every key with an effect is in one.
 func TestExamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range examples(t) {
@@ -151,8 +151,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsRead puts a value that it can't have into every key of the examples in turn: a row that nobody reads accepts
-// it.
+// TestEveryKeyIsRead sets each key of the examples in turn to an invalid value, which only an unread key accepts.
 func TestEveryKeyIsRead(t *testing.T) {
 	read := map[string]bool{}
 	for _, e := range examples(t) {
@@ -178,7 +177,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	}
 }
 
-// spoil visits the keys of a value that stands in maps of this section.
+// spoil visits the keys of a value in maps of this section.
 func spoil(s *Section, v any, visit func(*Section, *Key, map[string]any)) {
 	switch v := v.(type) {
 	case []any:
@@ -202,7 +201,7 @@ func spoil(s *Section, v any, visit func(*Section, *Key, map[string]any)) {
 	}
 }
 
-// show notes the keys of a value that stands in maps of this section.
+// show records the keys of a value in maps of this section.
 func show(seen map[string]bool, s *Section, v any) {
 	switch v := v.(type) {
 	case []any:
@@ -223,7 +222,7 @@ func show(seen map[string]bool, s *Section, v any) {
 	}
 }
 
-// TestRows: every row says what it takes and what it does or why not, and its default is a value of it.
+// TestRows checks that every row has a type and a description or NoEffect, and that its default is a valid value.
 func TestRows(t *testing.T) {
 	for _, p := range Places() {
 		if p.Words == "" {
@@ -254,7 +253,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestUnknownRow: a getter without a row, or of another type, is a fault of the program.
+// TestUnknownRow checks that a getter without a row, or for another type, panics.
 func TestUnknownRow(t *testing.T) {
 	for name, read := range map[string]func(o *object){
 		"no row":     func(o *object) { o.boolean("num_buf") },

@@ -13,7 +13,7 @@ const (
 	maxU32   = math.MaxUint32
 )
 
-// documentSection is a whole file, in which sections that are not ours may stand beside daqiri.
+// documentSection is a whole file, which may have unknown sections next to daqiri.
 var (
 	documentSection = section("document", "", nil, Key{Name: "daqiri", Type: typeMap, Map: daqiriSection, Required: true})
 	daqiriSection   = section("daqiri", "", nil, Key{Name: "cfg", Type: typeMap, Map: configSection, Required: true})
@@ -115,7 +115,7 @@ memory_regions:
 	Key{Name: "owned", Type: typeBoolean, Default: true, Words: "Whether the session allocates the memory. `false` can't be opened in this version."},
 )
 
-// kindsFor are the kinds of memory that somebody, cpu or gpu, reads and writes; for "" all.
+// kindsFor returns the kinds of memory that a processor, cpu or gpu, can access; all for "".
 func kindsFor(who string) (names []string) {
 	for _, k := range regionKinds {
 		if who == "" || slices.Contains(k.by, who) {

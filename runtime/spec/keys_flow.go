@@ -5,7 +5,7 @@ const (
 	maxActions = 7
 )
 
-// flowKeys are the keys of a flow whose actions are of this kind.
+// flowKeys returns the keys of a flow with actions of the given section.
 func flowKeys(action *Section, ids string) []Key {
 	return []Key{
 		{Name: "name", Type: typeFilled, Required: true, Words: "What the ledger calls it: one flow of the side each."},
@@ -44,12 +44,12 @@ flows:
   action: {type: vlan_push, vlan_id: 300}
 `}, flowKeys(txActionSection, "Its number: one transmit flow each among all interfaces, but for 0.")...)
 
-// actionType is the key by which actions differ.
+// actionType returns the key that selects the type of an action.
 func actionType(words string, kinds ...string) Key {
 	return Key{Name: "type", Type: typeChoice, Choices: kinds, Required: true, Words: words}
 }
 
-// actions makes the section of the actions of one direction.
+// actions returns the section of the actions of one direction.
 func actions(name, words string, variants ...*Section) *Section {
 	var kinds []string
 	for _, v := range variants {
@@ -135,8 +135,8 @@ var tunnelKey = Key{Name: "tunnel", Type: typeMap, Map: tunnelSection,
 
 var tunnelTypeKey = Key{Name: "tunnel_type", Type: typeChoice, Choices: tunnelTypes, Required: true, When: "without `tunnel`", Words: "The tunnel's `type` where its keys stand beside the action's."}
 
-// nested makes the variant of an action whose keys are in a map, and its flat form: there the keys are the action's, and with it
-// those of flat.
+// nested returns the variant of an action whose keys are in a nested map, and its flat form, in which these keys are next to the action's, together
+// with those of flat.
 func nested(kind, does, words string, examples []string, in Key, flat ...Key) *Section {
 	s := section("type: "+kind, words, examples, actionType(does, kind), in)
 	s.Flat = section(s.Name, words, nil, append(s.Keys, flat...)...).with(in.Map)

@@ -3,10 +3,10 @@ package spec
 const (
 	maxBatch    = 1 << 20
 	maxSegments = 4
-	directBatch = 256 // packets of one poll of a direct queue
+	directBatch = 256 // packets per poll of a direct queue
 )
 
-// queueKeys are the keys of receive and transmit queues alike.
+// queueKeys returns the keys common to receive and transmit queues.
 func queueKeys(more ...Key) []Key {
 	return append([]Key{
 		{Name: "name", Type: typeFilled, Required: true, Words: "What scripts and the ledger call it: one queue of the side each."},

@@ -1,12 +1,12 @@
 package spec
 
-// Types that payloads have, and that they become.
+// Element types of payloads before and after conversion.
 var (
 	InputTypes  = []string{"int4", "int8", "int16", "int32"}
 	OutputTypes = []string{"fp16", "bf16", "fp32", "fp64", "int32", "int8"}
 )
 
-// elementBits is the width of each.
+// elementBits maps an element type to its width.
 var elementBits = map[string]int{
 	"int4": 4, "int8": 8, "int16": 16, "int32": 32, "fp16": 16, "bf16": 16, "fp32": 32, "fp64": 64,
 }
@@ -66,7 +66,7 @@ reorder_configs:
 	Key{Name: "method", Type: typeMap, Map: methodSection, Required: true, Words: "How packets say where they belong."},
 )
 
-// older is the row of a key's older name.
+// older returns the row of a key's former name.
 func older(name, key string, choices []string) Key {
 	return Key{Name: name, Type: typeChoice, Choices: choices, Words: "The older name of `" + key + "`."}
 }

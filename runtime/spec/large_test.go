@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// repeated is text n times, each with its number for #.
+// repeated returns n copies of text in which # is replaced by the index.
 func repeated(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
@@ -19,7 +19,7 @@ func repeated(n int, text string) string {
 	return b.String()
 }
 
-// cpuTime is what this thread has used of a CPU, however many others want one.
+// cpuTime returns the CPU time of this thread, which does not depend on the load of the machine.
 func cpuTime() time.Duration {
 	const thread = 1 // RUSAGE_THREAD
 	var u syscall.Rusage
@@ -27,8 +27,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestLargeConfigurations reads configurations of many keys: eight times as many cost about eight times as much CPU time,
-// where it was 64 times.
+// TestLargeConfigurations checks that parsing takes linear time: eight times as many keys take about eight times the CPU time, not 64 times.
 func TestLargeConfigurations(t *testing.T) {
 	const head = "version: 1\nstream_type: raw\nmaster_core: 0\nloopback: sw\n"
 	const region = "{name: m#, kind: host, affinity: 0, num_bufs: 64, buf_size: 2048}\n"
@@ -40,7 +39,7 @@ func TestLargeConfigurations(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		text   func(n int) string
-		faults func(n int) int // -1: some
+		faults func(n int) int // -1: at least one
 	}{
 		{"unknown keys", func(n int) string { return head + repeated(n, "key#: #\n") }, func(n int) int { return n + 1 }},
 		{"merged", func(n int) string {

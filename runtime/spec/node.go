@@ -14,23 +14,22 @@ const (
 	kindScalar      // text
 	kindList
 	kindTable
-	kindEmpty  // an empty Lua table: list or table
+	kindEmpty  // an empty Lua table, list or map
 	kindBroken // already reported
 )
 
-// node is a decoded document with positions. YAML, Lua tables and overrides all become
-// nodes, so that one checker serves them.
+// node is a decoded document with positions. YAML, Lua tables and overrides are all converted to nodes for the same parser.
 type node struct {
 	kind   kind
 	tag    string // of a scalar: str, int, float or bool
 	text   string
 	pos    Pos
 	fields []field
-	index  map[string]int // places in fields, once there are many
+	index  map[string]int // index into fields, if there are many
 	items  []*node
 }
 
-// manyFields is from how many keys on looking them up one after the other costs more than an index.
+// manyFields is the number of fields from which an index is faster than a linear search.
 const manyFields = 16
 
 // field is one key of a table.
@@ -55,7 +54,7 @@ func (n *node) field(name string) *field {
 	return nil
 }
 
-// add adds a key that is not there yet.
+// add adds a key that does not exist yet.
 func (n *node) add(f field) {
 	n.fields = append(n.fields, f)
 	switch {
@@ -80,7 +79,7 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// source builds the Source of an entity that this node describes.
+// source returns the Source of the entity described by this node.
 func (n *node) source(pos Pos, path string) Source {
 	s := Source{Pos: pos, Path: path, keys: make(map[string]Pos, len(n.fields))}
 	for _, f := range n.fields {
@@ -89,7 +88,7 @@ func (n *node) source(pos Pos, path string) Source {
 	return s
 }
 
-// describe names the node in an error text.
+// describe returns a description of the node for error messages.
 func (n *node) describe() string {
 	switch n.kind {
 	case kindScalar:
@@ -107,7 +106,7 @@ func (n *node) describe() string {
 	return "empty"
 }
 
-// value converts to plain Go values, for sections that are not ours.
+// value converts the node to plain Go values, for unknown sections.
 func (n *node) value() any {
 	switch n.kind {
 	case kindScalar:
@@ -148,7 +147,7 @@ func (n *node) scalar() any {
 	return n.text
 }
 
-// parseFloat reads a YAML float, with .inf and .nan.
+// parseFloat parses a YAML float, including .inf and .nan.
 func parseFloat(text string) (float64, bool) {
 	switch strings.TrimLeft(strings.ToLower(text), "+-") {
 	case ".inf":

@@ -9,14 +9,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// parser collects what is wrong while it reads.
+// parser collects errors and warnings while reading.
 type parser struct {
 	opts     Options
-	scheme   string // of the endpoints of the file, for legacy endpoint keys
+	scheme   string // scheme of the file's endpoints, for legacy endpoint keys
 	issues   []Issue
 	warnings []Issue
-	regions  map[string]*MemoryRegion // while the whole is checked
-	compared int                      // names, to find what misspelt ones were meant to be
+	regions  map[string]*MemoryRegion // valid during check
+	compared int                      // number of names compared to correct misspelt ones
 }
 
 func (p *parser) errorf(at Source, format string, args ...any) {
@@ -27,29 +27,26 @@ func (p *parser) warnf(at Source, format string, args ...any) {
 	p.warnings = append(p.warnings, at.Errorf(format, args...))
 }
 
-// object reads the keys of one map. The keys of its section are known; end reports all others, and the required ones that a
-// getter asked for and that were absent.
+// object reads the keys of one map according to its section. end reports unknown keys, and missing required keys that a getter requested.
 type object struct {
 	Source
 	p       *parser
 	n       *node
 	sec     *Section
-	waived  []string // required elsewhere, and not here
-	refused []string // of the section, and not in place here
+	waived  []string // keys not required here
+	refused []string // keys of the section that are invalid here
 	missing []string
-	asked   []string // for by a getter
+	asked   []string // keys requested by a getter
 }
 
-// value is a node, the row that says what it may be, and the place where its faults are reported: its key in a map, itself
-// in a list.
+// value is a node with its row and the position for its errors: that of its key in a map, or its own in a list.
 type value struct {
 	Source
 	n   *node
 	key *Key
 }
 
-// object starts to read a map. What is no map is reported once and read as if every key
-// were absent.
+// object starts reading a map. A node of another kind is reported once and read as an empty map.
 func (p *parser) object(v value) *object {
 	o := &object{Source: v.Source, p: p, sec: v.key.Map}
 	switch v.n.kind {
@@ -62,11 +59,10 @@ func (p *parser) object(v value) *object {
 	return o
 }
 
-// ok is false when there was no map to read.
+// ok returns false if there is no map to read.
 func (o *object) ok() bool { return o.n != nil }
 
-// lookup returns a key's value. A key without a value counts as absent for maps and lists
-// only, so the caller decides.
+// lookup returns a key's value. Only for maps and lists a key without a value counts as absent, so callers check that.
 func (o *object) lookup(name string) (value, bool) {
 	k := o.sec.key(name)
 	if o.n == nil {
@@ -79,10 +75,10 @@ func (o *object) lookup(name string) (value, bool) {
 	return value{Source: Source{Pos: f.pos, Path: joinPath(o.Path, name)}, n: f.val, key: k}, true
 }
 
-// waive makes keys optional that are required of other objects of the section.
+// waive makes required keys optional.
 func (o *object) waive(names ...string) { o.waived = append(o.waived, names...) }
 
-// find is lookup for a getter of keys of these types. It notes that a required key is absent.
+// find is lookup for a getter of keys of these types. It records an absent required key as missing.
 func (o *object) find(name string, types ...keyType) (value, *Key, bool) {
 	k := o.sec.key(name)
 	if !slices.Contains(types, k.Type) {
@@ -96,8 +92,8 @@ func (o *object) find(name string, types ...keyType) (value, *Key, bool) {
 	return v, k, ok
 }
 
-// fill reads the keys that have a value, or are a list of choices, into the fields of *x of the same name in JSON: those that
-// no getter asked for and that are not refused.
+// fill sets the fields of *x from keys with the same JSON names that have a scalar value or are a list of choices, except keys that a getter
+// requested or that are refused.
 func (o *object) fill(x any) {
 	s := reflect.ValueOf(x).Elem()
 	for i := range s.NumField() {
@@ -123,8 +119,7 @@ func (o *object) fill(x any) {
 	}
 }
 
-// end reports unknown and missing keys. A missing key that an unknown one was probably
-// meant to be is not reported twice.
+// end reports unknown and missing keys. A missing key is not reported if an unknown key is probably a misspelling of it.
 func (o *object) end() {
 	if o.n == nil {
 		return
@@ -155,7 +150,7 @@ func (o *object) end() {
 	}
 }
 
-// absent lists the keys that could stand here and don't.
+// absent returns the valid keys that are not present.
 func (o *object) absent() []string {
 	list := []string{}
 	for _, name := range o.sec.Names() {
@@ -166,7 +161,7 @@ func (o *object) absent() []string {
 	return list
 }
 
-// child reads a key that holds a map; the object is not ok when there is none.
+// child reads a key that holds a map; the object is not ok if there is none.
 func (o *object) child(name string) *object {
 	v, k, ok := o.find(name, typeMap)
 	if !ok {
@@ -196,13 +191,13 @@ func (o *object) list(name string) []value {
 	return items
 }
 
-// empty reports whether a key was written with nothing in it.
+// empty reports whether a key was written without content.
 func (o *object) empty(key string) bool {
 	n := o.n.get(key)
 	return n != nil && (n.kind == kindNull || n.kind == kindEmpty || n.kind == kindList && len(n.items) == 0)
 }
 
-// refuse reports keys that have no place here, if they were written.
+// refuse reports keys that are not allowed here, if they were written.
 func (o *object) refuse(why string, names ...string) {
 	o.refused = append(o.refused, names...)
 	for _, name := range names {
@@ -212,7 +207,7 @@ func (o *object) refuse(why string, names ...string) {
 	}
 }
 
-// effectless warns when a key was written that does nothing.
+// effectless reports a warning for a written key without effect.
 func (o *object) effectless(name string) {
 	if k := o.sec.key(name); o.Has(name) {
 		o.p.warnf(o.Key(name), "%s", k.NoEffect)

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// Override replaces one value before the check, as --set PATH=VALUE does. A path names
-// list elements by name, by id or by index: interfaces.rx_port.rx.queues.0.batch_size or
-// interfaces[0].rx.queues[0].batch_size. Brackets hold an index; a bare word is tried as
-// a name, then as an id, then as an index. Missing keys are created.
+// Override replaces one value before the check, as --set PATH=VALUE does. A path selects list elements by name, by id or by index:
+// interfaces.rx_port.rx.queues.0.batch_size or interfaces[0].rx.queues[0].batch_size. Brackets contain an index; a bare word is tried as a name, then
+// as an id, then as an index. Missing keys are created.
 type Override struct {
 	Path   string
 	Text   string // the value as YAML text
-	Value  any    // the value itself; used instead of Text when it is not nil
-	Source string // what to call it in errors; "--set" when empty
+	Value  any    // the value itself, instead of Text; nil: none
+	Source string // name in errors; "--set" if empty
 }
 
-// ParseOverride splits PATH=VALUE.
+// ParseOverride parses PATH=VALUE.
 func ParseOverride(arg string) (Override, error) {
 	path, text, ok := strings.Cut(arg, "=")
 	if !ok || path == "" {
@@ -29,7 +28,7 @@ func ParseOverride(arg string) (Override, error) {
 // segment is one step of a path.
 type segment struct {
 	word  string
-	index bool // came in brackets
+	index bool // written in brackets
 }
 
 func splitPath(path string) ([]segment, error) {
@@ -71,7 +70,7 @@ func (p *parser) override(root, cfg *node, o Override) {
 	}
 	n := cfg
 	if first := segs[0].word; configSection.index[first] == nil && root != cfg && root.get(first) != nil {
-		n = root // a section that is not ours
+		n = root // an unknown section
 	}
 	for i, s := range segs {
 		var fresh *node
@@ -122,8 +121,7 @@ func (n *node) moveTo(pos Pos) {
 	}
 }
 
-// step goes from a node to the one that s names. The last step puts fresh in its place;
-// the others create it only where there is nothing.
+// step returns the child of a node selected by s. The last step replaces it with fresh; other steps create it if it is missing.
 func step(n *node, s segment, fresh *node, last bool) (*node, error) {
 	switch n.kind {
 	case kindNull, kindEmpty:
@@ -160,8 +158,7 @@ func step(n *node, s segment, fresh *node, last bool) (*node, error) {
 	return nil, fmt.Errorf("%q: the value above it is %s, which has no parts", s.word, n.describe())
 }
 
-// element finds a list element by name, id or index. The index behind the last element
-// stands for a new one.
+// element finds a list element by name, id or index. The index after the last element selects a new one.
 func element(n *node, s segment) (int, error) {
 	var names []string
 	for _, key := range []string{"name", "id"} {

@@ -175,7 +175,7 @@ interfaces:
 	}
 }
 
-// TestLoopServesEveryRawFile runs all raw configurations on the loop engine.
+// TestLoopServesEveryRawFile parses all raw configurations for the loop engine.
 func TestLoopServesEveryRawFile(t *testing.T) {
 	for _, d := range documents(t) {
 		cfg, _, err := ParseText(d.name, d.text, Options{Engine: "loop", Memory: "host"})

@@ -10,26 +10,25 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Options changes how a configuration is read.
+// Options modifies how a configuration is parsed.
 type Options struct {
 	Set     []Override   // applied in order, before the check
-	Engine  string       // serves every interface with this engine; usually "loop"
-	Sources []SourceFile // captures in the place of all raw interfaces
+	Engine  string       // engine of every interface; usually "loop"
+	Sources []SourceFile // captures that replace raw interfaces
 	Memory  string       // "host": device and host_pinned regions become host regions
 }
 
-// maxFile keeps a wrong path (a capture, a device) from filling memory.
+// maxFile protects memory against a wrong path, such as a capture or a device.
 const maxFile = 16 << 20
 
 //go:embed default.yaml
 var defaultYAML string
 
-// Default returns the YAML text of the session that daqiri.open() without arguments
-// opens.
+// Default returns the YAML text of the session opened by daqiri.open() without arguments.
 func Default() string { return defaultYAML }
 
-// ParseFile reads a configuration from a file. It returns the configuration, the
-// warnings, and the faults as an *Errors; the configuration is nil when there are faults.
+// ParseFile parses a configuration file. It returns the configuration, warnings, and errors as an *Errors; the configuration is nil if there are
+// errors.
 func ParseFile(path string, opts Options) (*Config, []Issue, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,14 +45,14 @@ func ParseFile(path string, opts Options) (*Config, []Issue, error) {
 	return ParseText(path, string(text), opts)
 }
 
-// ParseText reads a configuration from YAML text; name stands for it in positions.
+// ParseText parses a configuration from YAML text; name identifies the text in positions.
 func ParseText(name, text string, opts Options) (*Config, []Issue, error) {
 	p := &parser{opts: opts}
 	return p.run(name, p.readYAML(name, []byte(text)))
 }
 
-// ParseTable reads a configuration from decoded values, as a Lua table gives them:
-// map[string]any, []any, string, bool, float64, int. Positions are paths only.
+// ParseTable parses a configuration from decoded values, as converted from a Lua table: map[string]any, []any, string, bool, float64, int. Positions
+// have paths only.
 func ParseTable(v any, opts Options) (*Config, []Issue, error) {
 	p := &parser{opts: opts}
 	return p.run("table", p.fromValue(v, Source{Pos: Pos{File: "table"}}, 0))
@@ -83,7 +82,7 @@ func (p *parser) run(name string, root *node) (*Config, []Issue, error) {
 	return cfg, p.warnings, nil
 }
 
-// root finds the configuration in a document: under daqiri: cfg:, or the document itself.
+// root returns the configuration of a document: the map below daqiri: cfg:, or the document itself.
 func (p *parser) root(n *node) (value, bool) {
 	at := Source{Pos: n.pos}
 	switch n.kind {
@@ -103,7 +102,7 @@ func (p *parser) root(n *node) (value, bool) {
 		v, _, ok := d.find("cfg", typeMap)
 		d.end()
 		ok = ok && p.object(v).ok()
-		v.Path = "" // paths start at the configuration
+		v.Path = "" // paths are relative to the configuration
 		return v, ok
 	}
 	for _, k := range configSection.Names() {

@@ -44,7 +44,7 @@ func (p *parser) sessionEngine(o *object) string {
 	return o.choice("engine")
 }
 
-// loopback reads a word or our map.
+// loopback reads loopback as a word or as a map.
 func (p *parser) loopback(o *object) Loopback {
 	l := Loopback{Source: o.Key("loopback"), Clock: "real"}
 	v, ok := o.lookup("loopback")

@@ -33,7 +33,7 @@ func (p *parser) flowActions(o *object, f *Flow, tx bool) {
 	}
 }
 
-// actionOrder checks what the actions of a flow may be together.
+// actionOrder checks the combination of a flow's actions.
 func (p *parser) actionOrder(f *Flow, at Source, tx bool) {
 	n := len(f.Actions)
 	switch {

@@ -58,7 +58,7 @@ func (p *parser) roceConfig(o *object) *RoCEConfig {
 	return c
 }
 
-// addAddress adds an IPv4 or IPv6 address to a list that has each once.
+// addAddress appends an IPv4 or IPv6 address to a list without duplicates.
 func (p *parser) addAddress(list []netip.Addr, v value) []netip.Addr {
 	text, ok := p.text(v)
 	if !ok {

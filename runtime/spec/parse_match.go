@@ -38,7 +38,7 @@ func (p *parser) match(o *object, tx bool) Match {
 	return m
 }
 
-// matchClasses checks which criteria may stand together.
+// matchClasses checks which criteria may be combined.
 func (p *parser) matchClasses(o *object, m *Match, tx bool) {
 	classes := 0
 	for _, set := range []bool{m.ipPorts(), m.Flex != nil, m.ECPRI != nil} {
@@ -84,7 +84,7 @@ func (p *parser) ecpri(o *object) *ECPRIMatch {
 	return e
 }
 
-// zero reports whether a key holds a plain 0.
+// zero reports whether a key's value is a plain 0.
 func (o *object) zero(key string) bool {
 	text := o.n.get(key).text
 	return strings.HasPrefix(text, "0") && strings.Trim(text, "0xX") == ""
@@ -120,7 +120,7 @@ func (o *object) ports(name string) *PortRange {
 	return &PortRange{uint16(first), uint16(last)}
 }
 
-// ipFamily is what prefixes of one version of IP look like.
+// ipFamily describes the prefixes of one IP version.
 type ipFamily struct {
 	name, example string
 	bits          int
@@ -159,7 +159,7 @@ func (o *object) prefix(name string) *netip.Prefix {
 	return &pre
 }
 
-// address reads an address of the version that the key's type is of.
+// address reads an address of the IP version of the key's type.
 func (o *object) address(name string) netip.Addr {
 	v, k, ok := o.find(name, typeIPv4, typeIPv6)
 	if !ok {
@@ -176,7 +176,7 @@ func (o *object) address(name string) netip.Addr {
 	return a
 }
 
-// mac reads an Ethernet address; nil where the key is absent.
+// mac reads an Ethernet address; nil if the key is absent.
 func (o *object) mac(name string) *MAC {
 	v, _, ok := o.find(name, typeMAC)
 	if !ok {

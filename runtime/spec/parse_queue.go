@@ -36,7 +36,7 @@ func (p *parser) queue(v value, tx, roce bool) *Queue {
 	return q
 }
 
-// noDefaultTimeouts delivers what came at an endpoint at once where the configuration doesn't say when.
+// noDefaultTimeouts disables the default timeout, so that endpoints deliver immediately unless the configuration has a timeout.
 func (rx *RX) noDefaultTimeouts() {
 	for _, q := range rx.Queues {
 		if q.DefaultTimeout {

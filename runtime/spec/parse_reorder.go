@@ -47,7 +47,7 @@ func (p *parser) dataTypes(o *object) *DataTypes {
 	return d
 }
 
-// alias reads a choice under its key or under an older one.
+// alias reads a choice from its key or from an alias.
 func (o *object) alias(key, old string) string {
 	if !o.Has(old) {
 		return o.choice(key)
@@ -93,8 +93,7 @@ func (p *parser) bitField(o *object, key string) BitField {
 	}
 }
 
-// packetsPerBatch derives the size of a batch: the sequence number counts through
-// 2^batch_width batches.
+// packetsPerBatch derives the size of a batch: the sequence number covers 2^batch_width batches.
 func (p *parser) packetsPerBatch(o *object, r *Reorder) {
 	seq, batch := r.SequenceNumber.BitWidth, r.BatchNumber.BitWidth
 	if seq == 0 || batch == 0 {
@@ -112,11 +111,11 @@ func (p *parser) packetsPerBatch(o *object, r *Reorder) {
 	}
 }
 
-// LeastBatches is how many batches the numbers of a reorder stage have to tell apart: one that is open, one that is late
-// and one that is lost as a whole are the same to fewer.
+// LeastBatches is the minimum number of batches that the numbers of a reorder stage must distinguish. With fewer, an open batch, a late one and one
+// that is lost completely could not be distinguished.
 const LeastBatches = 4
 
-// sequenceRange checks that a sequence number tells enough batches apart.
+// sequenceRange checks that a sequence number distinguishes enough batches.
 func (p *parser) sequenceRange(o *object, r *Reorder) {
 	width := r.SequenceNumber.BitWidth
 	if width == 0 || r.PacketsPerBatch == 0 || width > 63 {
@@ -128,7 +127,7 @@ func (p *parser) sequenceRange(o *object, r *Reorder) {
 	}
 }
 
-// slotBytes is the most that one packet of a source buffer fills of an output buffer.
+// slotBytes returns the maximum number of bytes that one packet of a source buffer occupies in an output buffer.
 func (r *Reorder) slotBytes(sourceBuf int) int64 {
 	n := int64(sourceBuf - r.PayloadByteOffset)
 	if r.ReorderEngine == "hw" && r.PacketSize > 0 {

@@ -46,8 +46,8 @@ func (p *parser) endpoint(o *object, side string) *Endpoint {
 	return nil
 }
 
-// legacyEndpoint needs the scheme of the interface's other end, or of another endpoint of the file. A client's local_port
-// alone is one of any address.
+// legacyEndpoint reads legacy keys with the scheme of the interface's other end, or of another endpoint of the file. A client's local_port alone
+// means any address.
 func (p *parser) legacyEndpoint(o *object, side, ip string, port int) *Endpoint {
 	key, at := side+"_ip", o.Key(side+"_ip")
 	other := written(o.n)
@@ -89,7 +89,7 @@ func written(socket *node) *Endpoint {
 	return nil
 }
 
-// fileScheme returns the scheme that all endpoint URIs of the file share, or "".
+// fileScheme returns the common scheme of all endpoint URIs of the file, or "".
 func fileScheme(interfaces *node) string {
 	scheme := ""
 	if interfaces == nil {

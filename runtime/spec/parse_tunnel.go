@@ -17,8 +17,7 @@ func (p *parser) vlan(o *object) *VLAN {
 	}
 }
 
-// tunnel reads the outer header from a tunnel: map or from the action itself, where its
-// type is called tunnel_type.
+// tunnel reads the outer header from a tunnel: map or from the action itself, where the type is the key tunnel_type.
 func (p *parser) tunnel(o *object, decap bool) *Tunnel {
 	from, typeKey := o, "tunnel_type"
 	if o.Has("tunnel") {
@@ -53,8 +52,8 @@ func (o *object) outerMAC(name string) (m MAC) {
 	return m
 }
 
-// outerIP reads the addresses of one IP version; keys of the other are refused. What routers change, or a sender
-// chooses for them, tells no tunnel from another.
+// outerIP reads the addresses of one IP version; keys of the other are refused. Fields that routers change or senders choose do not identify a
+// tunnel.
 func (o *object) outerIP(t *Tunnel, decap bool) {
 	if !o.Has("outer_ipv6_src") && !o.Has("outer_ipv6_dst") {
 		t.IPv4Src, t.IPv4Dst = o.address("outer_ipv4_src"), o.address("outer_ipv4_dst")
@@ -68,7 +67,7 @@ func (o *object) outerIP(t *Tunnel, decap bool) {
 		"outer_ipv4_src", "outer_ipv4_dst", "outer_ipv4_ttl", "outer_ipv4_tos")
 }
 
-// sent reads a byte of the outer header that tunnel_encap writes and tunnel_decap, which refuses its key, doesn't compare.
+// sent reads a byte of the outer header that tunnel_encap writes; tunnel_decap does not compare it and refuses its key.
 func (o *object) sent(name string, decap bool) uint8 {
 	if decap {
 		o.refuse("tunnel_decap does not compare it: it belongs to tunnel_encap", name)
@@ -77,7 +76,7 @@ func (o *object) sent(name string, decap bool) uint8 {
 	return integer[uint8](o, name)
 }
 
-// typed reports whether a tunnel has the keys of this type, which are refused in another.
+// typed reports whether the tunnel has the type owner, and otherwise refuses the keys of that type.
 func (o *object) typed(t *Tunnel, owner string, names ...string) bool {
 	if t.Type != owner {
 		o.refuse("belongs to type: "+owner, names...)

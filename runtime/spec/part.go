@@ -1,11 +1,10 @@
 package spec
 
-// ParseFlows reads receive flows from decoded values (a list, as a Lua table gives it)
-// with the keys and the checks of rx.flows. Names are optional and ids are not taken: the
-// session gives them. Faults come as an *Errors; paths start at flows[0].
+// ParseFlows parses receive flows from decoded values (a list, as converted from a Lua table) with the keys and checks of rx.flows. Names are
+// optional and ids are not allowed: the session assigns them. Errors are an *Errors; paths start at flows[0].
 func ParseFlows(v any) ([]*Flow, error) { return parseFlows(v, false) }
 
-// ParseTxFlows reads transmit flows so, with the keys and the checks of tx.flows.
+// ParseTxFlows parses transmit flows in the same way, with the keys and checks of tx.flows.
 func ParseTxFlows(v any) ([]*Flow, error) { return parseFlows(v, true) }
 
 func parseFlows(v any, tx bool) ([]*Flow, error) {
@@ -28,8 +27,7 @@ func parseFlows(v any, tx bool) ([]*Flow, error) {
 	return flows, p.faults()
 }
 
-// ParseMatch reads a match from decoded values with the keys and the checks of
-// rx.flows[].match. Faults come as an *Errors; paths start at match.
+// ParseMatch parses a match from decoded values with the keys and checks of rx.flows[].match. Errors are an *Errors; paths start at match.
 func ParseMatch(v any) (*Match, error) {
 	p := &parser{}
 	at := Source{Pos: Pos{File: "table"}, Path: "match"}

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Place is a section and where it stands in a configuration.
+// Place is a section and its paths in a configuration.
 type Place struct {
 	*Section
-	Paths []string // such as interfaces[].rx.queues[]; empty for the whole
+	Paths []string // paths such as interfaces[].rx.queues[]; empty for the whole configuration
 }
 
-// Places lists the sections, each once, behind the one that it stands in. Variants follow what they are variants of.
+// Places returns all sections, each once, after the one that contains it. Variants follow their section.
 func Places() []Place {
 	var list []Place
 	add := func(s *Section, path string) {
@@ -39,7 +39,7 @@ func Places() []Place {
 	return list
 }
 
-// below is the path of the key's maps in a section.
+// below returns the path of the key's maps in a section.
 func (k *Key) below(path string) string {
 	path = joinPath(path, k.Name)
 	if k.Type == typeList {
@@ -48,7 +48,7 @@ func (k *Key) below(path string) string {
 	return path
 }
 
-// Rows are the keys that the reference shows of a section: its own, and of a variant those that only its flat form has.
+// Rows returns the keys of a section in the reference: its own and, for a variant, the keys of its flat form only.
 func (s *Section) Rows() []Key {
 	rows := slices.Clone(s.Keys)
 	if s.Flat == nil {
@@ -63,7 +63,7 @@ func (s *Section) Rows() []Key {
 	return rows
 }
 
-// Takes says what values the key has, with range and unit.
+// Takes returns a description of the key's values, with range and unit.
 func (k *Key) Takes() string {
 	text := k.takes(k.Type)
 	switch {
@@ -95,7 +95,7 @@ func (k *Key) takes(t keyType) string {
 	return fmt.Sprintf("integer %d..%d", k.Lo, k.Hi)
 }
 
-// quoted lists words as code.
+// quoted formats words as code.
 func quoted(words []string) string {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -107,7 +107,7 @@ func quoted(words []string) string {
 	return joinOr(list)
 }
 
-// Need says whether the key has to be there, and what counts where it is not.
+// Need returns whether the key is required, and otherwise its default.
 func (k *Key) Need() string {
 	def := ""
 	switch d := k.Default.(type) {
@@ -130,7 +130,7 @@ func (k *Key) Need() string {
 	return "optional"
 }
 
-// Does says what the key does, and for whom.
+// Does returns a description of the key's effect and of the interfaces that it applies to.
 func (k *Key) Does() string {
 	text := k.Words
 	if k.NoEffect != "" {

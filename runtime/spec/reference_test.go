@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// endpoints is a configuration of sockets whose interfaces are written on one line each, behind its top-level keys.
+// endpoints returns a configuration of sockets with the given top-level keys and one line per interface.
 func endpoints(top string, interfaces ...string) string {
 	text := "version: 1\nstream_type: socket\nmaster_core: 0\n" + top +
 		"memory_regions: [{name: m, kind: host, affinity: 0, num_bufs: 64, buf_size: 2048}]\ninterfaces:\n"
@@ -24,7 +24,7 @@ func client(keys string) string {
 	return "c, address: 10.0.0.2, socket_config: {mode: client, " + keys + "}"
 }
 
-// TestReferenceAccepts holds what the reference's parser takes, beside the files that it is known by.
+// TestReferenceAccepts checks inputs that the reference's parser accepts, in addition to its files.
 func TestReferenceAccepts(t *testing.T) {
 	const remote = `remote_addr: "udp://10.0.0.1:5001"`
 	local := func(c *Config) string { return c.Interfaces[len(c.Interfaces)-1].SocketConfig.Local.String() }
@@ -54,7 +54,7 @@ func TestReferenceAccepts(t *testing.T) {
 	}
 }
 
-// TestMasterCore wants a warning where a queue has the core that is to be free of packets, and none elsewhere.
+// TestMasterCore checks for a warning if a queue uses the core that should not process packets, and for none otherwise.
 func TestMasterCore(t *testing.T) {
 	for core, want := range map[string]int{"0": 1, "1": 0, "-1": 0} {
 		_, warnings, err := ParseText("cores", strings.Replace(endpoints("", udpServer), "cpu_core: -1", "cpu_core: "+core, 1), Options{})
@@ -64,7 +64,7 @@ func TestMasterCore(t *testing.T) {
 	}
 }
 
-// TestReferenceRefuses holds what the reference's parser refuses.
+// TestReferenceRefuses checks inputs that the reference's parser rejects.
 func TestReferenceRefuses(t *testing.T) {
 	const remote = `remote_addr: "udp://10.0.0.1:5001"`
 	direct := func(key string) string {

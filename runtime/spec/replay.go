@@ -10,19 +10,19 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Replay says how an interface with the address pcap:FILE replays its capture (a key of ours): with its own gaps divided by
-// Speed, or at one of the rates, or flat out where all three are 0.
+// Replay configures the replay of a capture by an interface with the address pcap:FILE (an extension): with the captured gaps divided by Speed, at
+// one of the rates, or as fast as possible if all three are 0.
 type Replay struct {
 	Source  `json:"-"`
-	Speed   float64 `json:"speed"`              // 1: as captured; 0: at a rate, or flat out
+	Speed   float64 `json:"speed"`              // 1: as captured; 0: at a rate, or as fast as possible
 	RateBPS int64   `json:"rate_bps,omitempty"` // bits per second of frames, without FCS
 	PPS     float64 `json:"pps,omitempty"`
-	Loops   int64   `json:"loops"` // 0: without end
+	Loops   int64   `json:"loops"` // 0: unlimited
 }
 
 const (
-	flatOut = "max"     // a speed
-	endless = "forever" // loops
+	flatOut = "max"     // value of speed
+	endless = "forever" // value of loops
 )
 
 // replay reads the replay key.
@@ -62,12 +62,12 @@ func (p *parser) replay(o *object) *Replay {
 	return r
 }
 
-// defaultReplay is how a capture is replayed where nothing is said.
+// defaultReplay returns the default settings.
 func defaultReplay(at Source) *Replay {
 	return &Replay{Source: at, Speed: float64(otherwise[int](replaySection.key("speed"))), Loops: int64(otherwise[int](replaySection.key("loops")))}
 }
 
-// setters read the value of each key.
+// setters returns the function that parses each key's value.
 func (r *Replay) setters() map[string]func(text string) error {
 	return map[string]func(string) error{"speed": r.setSpeed, "rate": r.setRate, "pps": r.setPPS, "loops": r.setLoops}
 }
@@ -114,18 +114,18 @@ func (r *Replay) setLoops(text string) error {
 	return nil
 }
 
-// SourceFile makes interfaces replay a capture instead of what the configuration gives them, as --source does.
+// SourceFile is a capture that replaces the traffic of interfaces, as given by --source.
 type SourceFile struct {
-	Interface string // empty: every interface that receives and has none of its own
+	Interface string // empty: every receiving interface without one of its own
 	File      string
 	Replay    *Replay
 
-	given bool // it says how
+	given bool // Replay is set explicitly
 }
 
 var sourceInterface = regexp.MustCompile(`^([A-Za-z0-9_.-]+)=(.+)$`)
 
-// ParseSource reads [INTERFACE=]FILE[,speed=N|max][,rate=R][,pps=N][,loops=N|forever].
+// ParseSource parses [INTERFACE=]FILE[,speed=N|max][,rate=R][,pps=N][,loops=N|forever].
 func ParseSource(arg string) (SourceFile, error) {
 	s := SourceFile{File: arg, Replay: defaultReplay(Source{})}
 	if m := sourceInterface.FindStringSubmatch(arg); m != nil {
@@ -138,7 +138,7 @@ func ParseSource(arg string) (SourceFile, error) {
 		key, value, ok := strings.Cut(s.File[at+1:], "=")
 		fn := set[key]
 		if at < 0 || !ok {
-			break // a comma of the file's name
+			break // a comma in the file's name
 		}
 		if near := suggest.Nearest(key, replaySection.Names()); fn == nil && near != "" {
 			return s, fmt.Errorf("%q: unknown key %s; did you mean %q?", arg, key, near)
@@ -165,8 +165,8 @@ func ParseSource(arg string) (SourceFile, error) {
 	return s, nil
 }
 
-// replaceSources gives the interfaces the captures of Options.Sources, which are replayed as these say, or else as the
-// interface's own key replay does. All other interfaces only count what is sent there.
+// replaceSources applies Options.Sources to the interfaces, with their replay settings or else those of the interface's replay key. All other
+// interfaces only count sent packets.
 func (p *parser) replaceSources(c *Config) {
 	used := make([]bool, len(p.opts.Sources))
 	piped := ""
@@ -218,7 +218,7 @@ func (p *parser) replaceSources(c *Config) {
 	}
 }
 
-// datagramsOnly refuses what gives a stream a capture.
+// datagramsOnly reports an error if a stream endpoint is to replay a capture.
 func (p *parser) datagramsOnly(i *Interface, at Source, what string) {
 	if scheme := i.SocketConfig.Scheme(); scheme != SchemeUDP && scheme != "" {
 		p.errorf(at, "%s replays datagrams, and interface %s is a %s endpoint: a capture does not answer", what, i.Name, scheme)
@@ -233,7 +233,7 @@ func (c *Config) interfaceNames() []string {
 	return names
 }
 
-// checkReplay compares an interface's replay key with its engine, and fills the default in.
+// checkReplay checks an interface's replay key against its engine, and sets the default.
 func (p *parser) checkReplay(i *Interface) {
 	switch {
 	case i.engine == EnginePCAP && i.Replay == nil:

@@ -48,7 +48,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplaySocket replays datagrams through a socket's interface whose address is a capture.
+// TestReplaySocket replays datagrams through a socket interface with a capture as address.
 func TestReplaySocket(t *testing.T) {
 	const text = `
 version: 1
@@ -75,7 +75,7 @@ interfaces:
 	}
 }
 
-// TestSourceKeepsReplay gives an interface that says how it replays another capture.
+// TestSourceKeepsReplay replaces the capture of an interface that has replay settings.
 func TestSourceKeepsReplay(t *testing.T) {
 	for arg, want := range map[string]float64{"b.pcap": 3, "b.pcap,speed=1": 1, "b.pcap,loops=2": 1} {
 		source, err := ParseSource(arg)
@@ -121,7 +121,7 @@ func TestParseSource(t *testing.T) {
 	}
 }
 
-// TestSources runs a configuration with two receivers and a sender on captures.
+// TestSources replaces two receivers and a sender with captures.
 func TestSources(t *testing.T) {
 	const text = `
 version: 1

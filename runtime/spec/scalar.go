@@ -15,7 +15,7 @@ func (o *object) text(name string) string {
 	return s
 }
 
-// name reads a string that may not be empty.
+// name reads a non-empty string.
 func (o *object) name(name string) string {
 	v, _, ok := o.find(name, typeFilled)
 	if !ok {
@@ -37,7 +37,7 @@ func (o *object) choice(name string) string {
 	return o.p.choice(v)
 }
 
-// choices reads a list of different words.
+// choices reads a list of distinct words.
 func (o *object) choices(name string) (list []string) {
 	for _, v := range o.list(name) {
 		switch word := o.p.choice(v); {
@@ -54,7 +54,7 @@ func (o *object) choices(name string) (list []string) {
 	return list
 }
 
-// boolean reads true or false (yes, no, on and off too).
+// boolean reads true or false (or yes, no, on, off).
 func (o *object) boolean(name string) bool {
 	v, k, ok := o.find(name, typeBoolean)
 	if !ok {
@@ -70,7 +70,7 @@ func (o *object) boolean(name string) bool {
 	return otherwise[bool](k)
 }
 
-// integer reads a whole number.
+// integer reads an integer.
 func integer[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32](o *object, name string) T {
 	v, k, ok := o.find(name, typeInteger)
 	if !ok {
@@ -80,7 +80,7 @@ func integer[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32](o *object, name strin
 	return T(i)
 }
 
-// optional reads a whole number that may be absent.
+// optional reads an integer that may be absent.
 func optional[T ~uint8 | ~uint16](o *object, name string) *T {
 	v, _, ok := o.find(name, typeInteger)
 	if !ok {
@@ -91,7 +91,7 @@ func optional[T ~uint8 | ~uint16](o *object, name string) *T {
 	return &t
 }
 
-// quantity reads a number, in the key's unit, or text with a unit.
+// quantity reads a number in the key's unit, or text with a unit.
 func (o *object) quantity(name string) int64 {
 	v, k, ok := o.find(name, typeDuration, typeRate)
 	parse := ParseDuration
@@ -113,7 +113,7 @@ func (o *object) quantity(name string) int64 {
 	return q
 }
 
-// withUnit is a scalar's text, with this unit behind it where it is a number.
+// withUnit returns a scalar's text, with unit appended if it is a number.
 func (n *node) withUnit(text, unit string) string {
 	if n.tag == "int" || n.tag == "float" {
 		return text + unit
@@ -141,7 +141,7 @@ func (o *object) probability(name string) float64 {
 	return f
 }
 
-// scalar returns the text of a scalar that is filled in.
+// scalar returns the text of a scalar, and reports other nodes and placeholders.
 func (p *parser) scalar(v value) (string, bool) {
 	switch v.n.kind {
 	case kindScalar:
@@ -159,7 +159,7 @@ func (p *parser) scalar(v value) (string, bool) {
 	return "", false
 }
 
-// text is scalar for strings. YAML's unquoted numbers and words are texts too.
+// text is scalar for strings. Unquoted numbers and words of YAML are accepted as text.
 func (p *parser) text(v value) (string, bool) {
 	s, ok := p.scalar(v)
 	if ok && v.n.tag == "bool" {
@@ -181,7 +181,7 @@ func (p *parser) choice(v value) string {
 	return ""
 }
 
-// integer accepts decimal and 0x, 0o and 0b numbers, quoted or not.
+// integer accepts decimal, 0x, 0o and 0b numbers, quoted or not.
 func (p *parser) integer(v value) (int64, bool) {
 	lo, hi := v.key.Lo, v.key.Hi
 	s, ok := p.scalar(v)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// schemaObject is an object of JSON.
+// schemaObject is a JSON object.
 type schemaObject = map[string]any
 
-// Patterns of numbers that are written as text.
+// Patterns of numbers written as text.
 const (
 	wholeNumber = `[+-]?(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|0|[1-9][0-9]*)`
 	anyNumber   = `\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`
 )
 
-// valueSchemas are what values of each type are, but for those that depend on the row.
+// valueSchemas maps types to schemas, except types whose schema depends on the row.
 var valueSchemas = map[keyType]schemaObject{
 	typePositive:    {"type": []string{"number", "string"}, "exclusiveMinimum": 0, "pattern": "^" + anyNumber + "$"},
 	typeProbability: {"type": []string{"number", "string"}, "minimum": 0, "maximum": 1, "pattern": "^" + anyNumber + "$"},
@@ -33,8 +33,8 @@ var valueSchemas = map[keyType]schemaObject{
 	typeEndpoint:    {"type": "string", "pattern": "^(tcp|udp|roce|rdma)://"},
 }
 
-// Schema is a JSON Schema (draft 2020-12) of configuration files, made from the rows. It knows what one key may be; what spans
-// several keys the parser alone checks.
+// Schema returns a JSON Schema (draft 2020-12) of configuration files, generated from the rows. It covers single keys; only the parser checks keys
+// against each other.
 func Schema() map[string]any {
 	defs := schemaObject{}
 	ref := func(s *Section) schemaObject { return schemaObject{"$ref": "#/$defs/" + defName(s)} }
@@ -68,10 +68,10 @@ func Schema() map[string]any {
 
 var notWord = regexp.MustCompile(`\W+`)
 
-// defName is a section's name in the schema.
+// defName returns a section's name in the schema.
 func defName(s *Section) string { return notWord.ReplaceAllString(s.Name, "_") }
 
-// schema describes the maps of a section. Keys are those of the rows and no others; of a section with variants one of these fits.
+// schema returns the schema of a section's maps. Other keys than those of the rows are invalid; a section with variants must match one of them.
 func (s *Section) schema(ref func(*Section) schemaObject) schemaObject {
 	keys, required := schemaObject{}, []string{}
 	for i := range s.Keys {
@@ -100,7 +100,7 @@ func (s *Section) schema(ref func(*Section) schemaObject) schemaObject {
 	return out
 }
 
-// schema describes a key's values.
+// schema returns the schema of a key's values.
 func (k *Key) schema(ref func(*Section) schemaObject) schemaObject {
 	out := k.value(k.Type, ref)
 	switch {
@@ -121,7 +121,7 @@ func (k *Key) schema(ref func(*Section) schemaObject) schemaObject {
 	return out
 }
 
-// value describes a value of this type.
+// value returns the schema of a value of this type.
 func (k *Key) value(t keyType, ref func(*Section) schemaObject) schemaObject {
 	switch t {
 	case typeMap:
@@ -138,7 +138,7 @@ func (k *Key) value(t keyType, ref func(*Section) schemaObject) schemaObject {
 	return valueSchemas[t]
 }
 
-// spellings lists a choice's words, in capitals too where the parser takes these.
+// spellings returns a choice's words, also in upper case if the parser accepts that.
 func (k *Key) spellings() []string {
 	list := slices.Clone(k.Choices)
 	for _, w := range k.Choices {

@@ -40,8 +40,8 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-// TestSchema: what the parser takes the schema takes, the scripts' configurations too; a key with another name, and a number
-// that is out of range, neither takes.
+// TestSchema checks that the schema accepts all valid configurations, including those of scripts, and that it rejects unknown keys and values out of
+// range like the parser.
 func TestSchema(t *testing.T) {
 	s := compiled(t)
 	docs := documents(t)
@@ -74,7 +74,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaExamples: the examples of the reference are valid too.
+// TestSchemaExamples checks that the examples of the reference are valid.
 func TestSchemaExamples(t *testing.T) {
 	s := compiled(t)
 	for _, e := range examples(t) {

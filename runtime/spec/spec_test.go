@@ -13,11 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// templates is where files of the shapes that the reference ships lie: placeholders to be filled, and sections of its
-// programs behind the configuration.
+// templates is the folder of files in the form that the reference ships: with placeholders, and with sections of its programs after the
+// configuration.
 var templates = filepath.Join("testdata", "templates")
 
-// document is a configuration file with its placeholders filled in.
+// document is a configuration file with its placeholders replaced.
 type document struct {
 	name, text string
 }
@@ -51,7 +51,7 @@ func read(t testing.TB, path string) string {
 
 var (
 	bdfPlaceholder = regexp.MustCompile(`<[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]>`)
-	appSection     = regexp.MustCompile(`(?m)^(rdma_)?bench_`) // what is behind the configuration
+	appSection     = regexp.MustCompile(`(?m)^(rdma_)?bench_`) // first section after the configuration
 	anyPlaceholder = regexp.MustCompile(`<([^<>]*)>`)
 )
 
@@ -60,7 +60,7 @@ func fill(text string) string {
 	return anyPlaceholder.ReplaceAllString(bdfPlaceholder.ReplaceAllString(text, "0000:3b:00.0"), "$1")
 }
 
-// issues parses and returns the faults.
+// issues returns the errors of parsing a text.
 func issues(t testing.TB, name, text string, opts Options) []Issue {
 	t.Helper()
 	cfg, _, err := ParseText(name, text, opts)
@@ -96,7 +96,7 @@ func TestGoodFilesAreClean(t *testing.T) {
 	}
 }
 
-// TestPlaceholders finds every placeholder of a template, and nothing else.
+// TestPlaceholders checks that exactly the placeholders of a template are reported.
 func TestPlaceholders(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(templates, "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -119,17 +119,17 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// place is one value of a document and the text range that spells it.
+// place is a value of a document and its range in the text.
 type place struct {
 	path string
-	line int // where its fault must be reported
+	line int // expected line of its error
 	from int // range of the text to replace
 	to   int
 	key  bool
 	node *node
 }
 
-// places lists every key and every scalar of the configuration part of a document.
+// places returns all keys and scalars of the configuration part of a document.
 func places(t *testing.T, d document) []place {
 	t.Helper()
 	p := &parser{}
@@ -180,7 +180,7 @@ func places(t *testing.T, d document) []place {
 	return list
 }
 
-// refused replaces one place and wants a fault on its line.
+// refused replaces one place and checks that an error is reported on its line.
 func refused(t *testing.T, d document, pl place, with, rule string) {
 	t.Helper()
 	text := d.text[:pl.from] + with + d.text[pl.to:]

@@ -6,7 +6,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// didYouMean is the tail of an error text: empty, or `; did you mean "batch_size"?`.
+// didYouMean returns the end of an error message: empty, or `; did you mean "batch_size"?`.
 func didYouMean(name string, known []string) string {
 	if s := suggest.Nearest(name, known); s != "" {
 		return fmt.Sprintf("; did you mean %q?", s)

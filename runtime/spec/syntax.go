@@ -8,7 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// yamlPrefix is how yaml.v3 starts its error texts.
+// yamlPrefix matches the start of yaml.v3's error messages.
 var yamlPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 func syntaxText(err error, text []byte, line int) string {
@@ -23,9 +23,8 @@ func syntaxText(err error, text []byte, line int) string {
 	return "not YAML: " + what
 }
 
-// locate finds where a text stops being YAML: one line behind the longest prefix that
-// parses. (The line that yaml.v3 names is that of the enclosing block; it has to do for
-// texts that are too large to try.)
+// locate finds the first syntax error: the line after the longest prefix that parses. (yaml.v3 reports the line of the enclosing block, which is used
+// for texts that are too large for the search.)
 func locate(text []byte, err error) (line, column int) {
 	if len(text) > 256<<10 {
 		n, _ := strconv.Atoi(yamlPrefix.FindStringSubmatch(err.Error())[1])
@@ -41,8 +40,7 @@ func locate(text []byte, err error) (line, column int) {
 	good, bad := 0, len(ends)-1
 	for bad-good > 1 {
 		mid := (good + bad) / 2
-		// A prefix may also fail because it ends inside a quoted text or a bracket:
-		// the lines behind it decide.
+		// A prefix may also fail because it ends inside a quoted text or a bracket: the following lines decide.
 		probe := mid
 		for probe < min(mid+20, bad) && !parses(text[:ends[probe]]) {
 			probe++

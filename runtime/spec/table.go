@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// fromValue turns a decoded value (map[string]any, []any, string, bool, a number or nil,
-// as a Lua table gives them) into a node. All of it carries the one position.
+// fromValue converts a decoded value (map[string]any, []any, string, bool, a number or nil, as converted from a Lua table) to a node. All nodes have
+// the same position.
 func (p *parser) fromValue(v any, at Source, depth int) *node {
 	n := &node{kind: kindScalar, pos: at.Pos}
 	if depth > maxDepth {
@@ -55,7 +55,7 @@ func (p *parser) fromValue(v any, at Source, depth int) *node {
 	return n
 }
 
-// sortedKeys makes the order of faults the same on every run.
+// sortedKeys returns the keys in a deterministic order.
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

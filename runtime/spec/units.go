@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// quantity is a decimal number and an optional unit. Digits and exponent are bounded, so
-// that no text can ask for an enormous number.
+// quantity matches a decimal number and an optional unit. Digits and exponent are limited, which bounds the size of numbers.
 var quantity = regexp.MustCompile(`^\+?([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,2})?\s*([A-Za-zµμ/]*)$`)
 
 var rateUnits = map[string]int64{"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
@@ -24,16 +23,15 @@ var durationUnits = map[string]int64{
 	"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "min": 60e9, "h": 3600e9,
 }
 
-// A NoUnitError refuses text that is a number alone, where as text it needs a unit: who writes "1" may
-// mean any of them.
+// A NoUnitError reports text without a required unit, which would be ambiguous.
 type NoUnitError struct{ Text, Unit string }
 
-// Error names the text with the smallest unit.
+// Error returns a message with the smallest unit as an example.
 func (e *NoUnitError) Error() string {
 	return fmt.Sprintf("%q has no unit: write it like %q", e.Text, e.Text+e.Unit)
 }
 
-// OrNumber says that the number, in this unit, would do as well, where err is a NoUnitError.
+// OrNumber adds to a NoUnitError that a number in this unit is accepted as well.
 func OrNumber(err error, unit string) error {
 	if e := (*NoUnitError)(nil); errors.As(err, &e) {
 		return fmt.Errorf("%q has no unit: give the number %s, or text with a unit, %q", e.Text, e.Text, e.Text+unit)
@@ -41,23 +39,23 @@ func OrNumber(err error, unit string) error {
 	return err
 }
 
-// ParseRate reads a rate such as "10Gbit/s" or "9.5Gbps" and returns bits per second. A number alone is
-// a *NoUnitError, as with the other two.
+// ParseRate parses a rate such as "10Gbit/s" or "9.5Gbps" and returns bits per second. Like the other two it returns a *NoUnitError for a number
+// alone.
 func ParseRate(text string) (int64, error) {
 	return parseQuantity(text, "rate", "10Gbit/s", "bits per second", "bit/s", rateUnits)
 }
 
-// ParseSize reads a size such as "8KiB", "64GiB" or "1MB" and returns bytes.
+// ParseSize parses a size such as "8KiB", "64GiB" or "1MB" and returns bytes.
 func ParseSize(text string) (int64, error) {
 	return parseQuantity(text, "size", "8KiB", "bytes", "B", sizeUnits)
 }
 
-// ParseDuration reads a duration such as "2us", "5ms" or "1.5s" and returns nanoseconds.
+// ParseDuration parses a duration such as "2us", "5ms" or "1.5s" and returns nanoseconds.
 func ParseDuration(text string) (int64, error) {
 	return parseQuantity(text, "duration", "2us", "nanoseconds", "ns", durationUnits)
 }
 
-// parseQuantity computes exactly: what is not a whole number of the base unit is refused.
+// parseQuantity computes exactly and rejects results that are not an integer in the base unit.
 func parseQuantity(text, what, example, base, smallest string, units map[string]int64) (int64, error) {
 	m := quantity.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {

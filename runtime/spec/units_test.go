@@ -62,7 +62,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// checkFault wants an error that contains text, or none when text is empty.
+// checkFault checks for an error that contains text, or for none if text is empty.
 func checkFault(t *testing.T, err error, text string) {
 	t.Helper()
 	switch {
@@ -111,7 +111,7 @@ func TestParseEndpoint(t *testing.T) {
 	}
 }
 
-// TestQuantities gives keys with a unit numbers, text with a unit, and numbers as text, which are refused.
+// TestQuantities sets keys with a unit to numbers, text with a unit, and numbers as text, which are rejected.
 func TestQuantities(t *testing.T) {
 	for _, tt := range []struct {
 		keys        string

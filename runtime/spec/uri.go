@@ -15,17 +15,17 @@ const (
 	SchemeRoCE = "roce"
 )
 
-// Endpoint is one end of a socket or RDMA interface: scheme://host[:port]. The host is an
-// IPv4 address, an IPv6 address in brackets, or a name that the open resolves.
+// Endpoint is one end of a socket or RDMA interface: scheme://host[:port]. The host is an IPv4 address, an IPv6 address in brackets, or a name that
+// is resolved when the session opens.
 type Endpoint struct {
 	Source `json:"-"`
 	Scheme string     // tcp, udp or roce (rdma:// is an alias of roce://)
 	Host   string     // without brackets
-	Addr   netip.Addr // the host when it is an address, else the zero Addr
-	Port   int        // 0: none given
+	Addr   netip.Addr // the host if it is an address, else the zero Addr
+	Port   int        // 0: not specified
 }
 
-// String gives the URI.
+// String returns the URI.
 func (e *Endpoint) String() string {
 	s := e.Scheme + "://"
 	if e.Addr.Is6() {
@@ -39,12 +39,12 @@ func (e *Endpoint) String() string {
 	return s
 }
 
-// MarshalText gives the URI, for inspect.
+// MarshalText returns the URI for inspect.
 func (e *Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 var hostname = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*$`)
 
-// ParseEndpoint reads an endpoint URI.
+// ParseEndpoint parses an endpoint URI.
 func ParseEndpoint(text string) (*Endpoint, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -63,7 +63,7 @@ func ParseEndpoint(text string) (*Endpoint, error) {
 	}
 	least := 1
 	if scheme == SchemeRoCE {
-		least = 0 // the client's port, which the library chooses
+		least = 0 // a client's port, chosen by the library
 	}
 	host, port, err := splitHostPort(rest, least)
 	if err != nil {

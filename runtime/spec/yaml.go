@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	maxNodes = 200_000 // values of a document once its aliases are expanded
+	maxNodes = 200_000 // values of a document after expansion of aliases
 	maxDepth = 64
 )
 
-// readYAML turns the text of one document into nodes, and reports what it finds on the
-// way: syntax, duplicate keys, aliases that never end.
+// readYAML converts a YAML document to nodes, and reports syntax errors, duplicate keys, and recursive aliases.
 func (p *parser) readYAML(name string, text []byte) *node {
 	text = blankDirective(text)
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -41,8 +40,8 @@ func (p *parser) readYAML(name string, text []byte) *node {
 	return b.build(doc.Content[0], "", 0)
 }
 
-// blankDirective overwrites the %YAML line in front of a document with spaces: yaml.v3
-// refuses versions other than 1.1. Line numbers stay as they are.
+// blankDirective overwrites the %YAML line before a document with spaces, because yaml.v3 rejects versions other than 1.1. Line numbers are
+// preserved.
 func blankDirective(text []byte) []byte {
 	rest := bytes.TrimPrefix(text, []byte("\ufeff"))
 	for len(rest) > 0 {
@@ -75,7 +74,7 @@ type builder struct {
 
 func (b *builder) pos(y *yaml.Node) Pos { return Pos{b.file, y.Line, y.Column} }
 
-// report drops daqiri.cfg from the path: paths start at the configuration.
+// report removes daqiri.cfg from the path: paths are relative to the configuration.
 func (b *builder) report(y *yaml.Node, path, text string) {
 	path = strings.TrimPrefix(path, "daqiri.cfg.")
 	b.p.issues = append(b.p.issues, Issue{Pos: b.pos(y), Path: path, Text: text})
@@ -166,8 +165,7 @@ func (b *builder) table(n *node, y *yaml.Node, path string, depth int) {
 	}
 }
 
-// mergeSources resolves the value of a merge key: a map or a list of maps, of which the
-// earlier win.
+// mergeSources resolves the value of a merge key: a map or a list of maps, in order of precedence.
 func (b *builder) mergeSources(v *yaml.Node, path string, depth int) []*node {
 	m := b.build(v, path, depth+1)
 	list := []*node{m}
@@ -183,7 +181,7 @@ func (b *builder) mergeSources(v *yaml.Node, path string, depth int) []*node {
 	return list
 }
 
-// placeholder finds a <...> that the template's user has to replace.
+// placeholder returns the first <...> that the user of a template must replace.
 func placeholder(text string) string {
 	i := strings.IndexByte(text, '<')
 	if i < 0 {
