@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -212,7 +213,7 @@ func (b *burst) check(L *lua.LState) {
 	if b.b.Live() {
 		return
 	}
-	raise(L, "%s", b.gone())
+	lua51.Raise(L, "%s", b.gone())
 }
 
 func (b *burst) gone() string {

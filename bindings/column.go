@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -152,7 +153,7 @@ func (col *column) at(L *lua.LState, i int) lua.LValue {
 	case col.signed && absolute(int64(v)) <= maxInt:
 		return lua.LNumber(int64(v))
 	case v > maxInt:
-		raise(L, "%s of packet %d is above 2^53, where a number would lose bits: use col:u64(%d)", col.name, i+1, i+1)
+		lua51.Raise(L, "%s of packet %d is above 2^53, where a number would lose bits: use col:u64(%d)", col.name, i+1, i+1)
 		return nil
 	default:
 		return lua.LNumber(v)

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	luar "layeh.com/gopher-luar"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -59,14 +60,14 @@ func configText(L *lua.LState) int {
 // noOperator replaces gopher-luar's operators, some of which modify their operand: p ^ v sets the target of a pointer, and list + v may write
 // past the end of the list.
 func noOperator(L *lua.LState) int {
-	raise(L, "the configuration can't be changed, and has no operators")
+	lua51.Raise(L, "the configuration can't be changed, and has no operators")
 	return 0
 }
 
 var operators = []string{"__add", "__sub", "__mul", "__div", "__mod", "__pow", "__unm", "__concat"}
 
 func readOnly(L *lua.LState) int {
-	raise(L, "the configuration can't be changed (tried '%s'): it is settled when the session opens", L.Get(2))
+	lua51.Raise(L, "the configuration can't be changed (tried '%s'): it is settled when the session opens", L.Get(2))
 	return 0
 }
 
@@ -121,7 +122,7 @@ func (rt *Runtime) lockKeys(meta *luar.Metatable, t reflect.Type) {
 	index := meta.RawGetString("__index")
 	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
 		if key := L.Get(2).String(); !slices.Contains(known, key) {
-			raise(L, "%s", unknown("key", key, known))
+			lua51.Raise(L, "%s", unknown("key", key, known))
 		}
 		L.Push(index)
 		L.Push(L.Get(1))

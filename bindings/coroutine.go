@@ -2,6 +2,8 @@ package bindings
 
 import (
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // Replacements for gopher-lua's coroutine functions, which have no limits: a nested resume uses Go stack, whose overflow ends the process, each
@@ -45,7 +47,7 @@ func (rt *Runtime) replaceCoroutines() {
 		next := made.GFunction
 		L.Push(L.NewClosure(func(L *lua.LState) int {
 			if why := refuses(th); why != "" {
-				raise(L, "%s", why)
+				lua51.Raise(L, "%s", why)
 			}
 			return rt.resume(L, th, next)
 		}, th))
@@ -115,7 +117,7 @@ func overflow(th *lua.LState, raised lua.LValue) lua.LValue {
 // more, as it uses more Go stack.
 func (rt *Runtime) nest(L *lua.LState) int {
 	if rt.nested >= maxProtected {
-		raise(L, "stack overflow (pcall and coroutines inside each other %d times)", maxProtected)
+		lua51.Raise(L, "stack overflow (pcall and coroutines inside each other %d times)", maxProtected)
 	}
 	depth := 1
 	if rt.nested >= freelyNested {

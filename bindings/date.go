@@ -8,6 +8,8 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // osTime implements os.time on the scheduler's clock; a table argument is converted as UTC.
@@ -21,7 +23,7 @@ func osTime(c *call) int {
 		if v == lua.LNil && missing >= 0 {
 			return int(missing)
 		}
-		f, ok := toNumber(v)
+		f, ok := lua51.ToNumber(v)
 		if !ok {
 			c.argError(1, "field '%s': a number expected, got %s", name, describe(v))
 		}
@@ -62,7 +64,7 @@ func osDate(c *call) int {
 		t.RawSetString("isdst", lua.LFalse)
 		return c.push(t)
 	}
-	reserve(c.L, longestDate*uint64(len(format)))
+	lua51.Reserve(c.L, longestDate*uint64(len(format)))
 	text, err := strftime(format, at)
 	if err != nil {
 		c.argError(1, "%v", err)

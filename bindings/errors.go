@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -35,19 +36,7 @@ func (e *ArgsError) Error() string { return e.Err.Error() }
 func (e *ArgsError) Unwrap() error { return e.Err }
 
 // raise raises a Lua error at the script's line.
-func (c *call) raise(format string, args ...any) { raise(c.L, format, args...) }
-
-func raise(L *lua.LState, format string, args ...any) {
-	L.Error(lua.LString(fmt.Sprintf(format, args...)), position(L))
-}
-
-// position returns the stack level from which gopher-lua takes the script's line; 0 (no position) if pcall called the function directly.
-func position(L *lua.LState) int {
-	if _, ok := L.GetStack(1); !ok {
-		return 0
-	}
-	return 1
-}
+func (c *call) raise(format string, args ...any) { lua51.Raise(c.L, format, args...) }
 
 // raiseError raises err at the script's line and keeps it as the cause.
 func raiseError(L *lua.LState, err error) {
@@ -56,7 +45,7 @@ func raiseError(L *lua.LState, err error) {
 		L.Panic = before
 		panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: L.Get(-1), Cause: err})
 	}
-	L.Error(lua.LString(err.Error()), position(L))
+	L.Error(lua.LString(err.Error()), lua51.Position(L))
 }
 
 // check raises err, if not nil: an error that a script is not expected to handle.

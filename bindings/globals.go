@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // modules lists the modules of this package that require finds, besides the host's.
@@ -136,7 +138,7 @@ func (rt *Runtime) strict(t *lua.LTable, text func(L *lua.LState, key string) st
 			return 0
 		}
 		if why := text(L, string(key)); why != "" {
-			raise(L, "%s", why)
+			lua51.Raise(L, "%s", why)
 		}
 		return 0
 	}))
@@ -169,14 +171,14 @@ func (rt *Runtime) strictGlobals() {
 		if defined[key] {
 			return ""
 		}
-		use := useOf(L, lua.LString(key))
-		if use == tested {
+		use := lua51.UseOf(L, lua.LString(key))
+		if use == lua51.Tested {
 			return ""
 		}
-		if setSomewhere(L).RawGetString(key) == lua.LNil {
+		if lua51.SetSomewhere(L).RawGetString(key) == lua.LNil {
 			return rt.unknownGlobal(key)
 		}
-		if use == computed {
+		if use == lua51.Computed {
 			return fmt.Sprintf("global '%s' is not set yet: write %[1]s or 0, or set it before", key)
 		}
 		return ""
@@ -216,7 +218,7 @@ func globalPrint(c *call) int {
 			b.WriteByte('\t')
 		}
 		text := c.rt.text(c.L, c.arg(n))
-		reserve(c.L, uint64(b.Len()+len(text)))
+		lua51.Reserve(c.L, uint64(b.Len()+len(text)))
 		b.WriteString(text)
 	}
 	b.WriteByte('\n')

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 const (
@@ -36,7 +38,7 @@ func moduleJSON(c *call) int {
 // moduleFromJSON implements daqiri.from_json. Invalid JSON is an expected failure: nil, status, text.
 func moduleFromJSON(c *call) int {
 	text := c.str(1, "JSON text")
-	c.check(room(c.L, decoded*uint64(len(text))))
+	c.check(lua51.Room(c.L, decoded*uint64(len(text))))
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var v any

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // Errors for calls of values that are not functions name the value; gopher-lua's message is the same for all. Types without a metatable get one
@@ -61,13 +63,13 @@ func (rt *Runtime) notCallable(L *lua.LState) int {
 	if self, ok := L.Get(2).(*lua.LUserData); ok && name != "" {
 		if n, ok := self.Value.(named); ok && slices.Contains(rt.defs[n.luaType()].fieldNames(), name) {
 			def := rt.defs[n.luaType()]
-			raise(L, "'%s' of a %s is %s, not a function: write .%s without (); a %s has %s", name, def.name, what, name, def.name, def.listed())
+			lua51.Raise(L, "'%s' of a %s is %s, not a function: write .%s without (); a %s has %s", name, def.name, what, name, def.name, def.listed())
 		}
 	}
 	if name == "" {
-		raise(L, "attempt to call %s, which is no function", what)
+		lua51.Raise(L, "attempt to call %s, which is no function", what)
 	}
-	raise(L, "attempt to call '%s', which is %s and no function", name, what)
+	lua51.Raise(L, "attempt to call '%s', which is %s and no function", name, what)
 	return 0
 }
 

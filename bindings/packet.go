@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // packet is a bounds-checked view of one packet of a burst in host memory, for inspection; bulk operations are methods of bursts. Offsets are in
@@ -228,6 +230,6 @@ func packetHex(c *call) int {
 // moduleHex implements daqiri.hex: two digits per byte of a string.
 func moduleHex(c *call) int {
 	s := c.str(1, "string")
-	reserve(c.L, 2*uint64(len(s)))
+	lua51.Reserve(c.L, 2*uint64(len(s)))
 	return c.push(lua.LString(hex.EncodeToString([]byte(s))))
 }

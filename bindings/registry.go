@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // entry is a function of a module or type under its Lua name. Its row (row.go) is its reference.
@@ -85,7 +87,7 @@ func (rt *Runtime) live(name string) *liveType {
 	t.meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int { return rt.index(L, t) }))
 	if t.meta.RawGetString("__newindex") == lua.LNil {
 		t.meta.RawSetString("__newindex", L.NewFunction(func(L *lua.LState) int {
-			raise(L, "a %s has no field that can be set (tried '%s')", def.name, L.Get(2))
+			lua51.Raise(L, "a %s has no field that can be set (tried '%s')", def.name, L.Get(2))
 			return 0
 		}))
 	}
@@ -151,7 +153,7 @@ func (def *typeDef) fieldNames() []string {
 func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	ud, ok := L.Get(1).(*lua.LUserData)
 	if !ok {
-		raise(L, "%s expected, got %s", t.def.name, describe(L.Get(1)))
+		lua51.Raise(L, "%s expected, got %s", t.def.name, describe(L.Get(1)))
 	}
 	key := L.Get(2)
 	name, isName := key.(lua.LString)
@@ -166,9 +168,9 @@ func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 		}
 	}
 	if !isName {
-		raise(L, "a %s has no element %s", t.def.name, key)
+		lua51.Raise(L, "a %s has no element %s", t.def.name, key)
 	}
-	raise(L, "%s of %s", unknown("field or method", string(name), t.def.names()), t.def.name)
+	lua51.Raise(L, "%s of %s", unknown("field or method", string(name), t.def.names()), t.def.name)
 	return 0
 }
 

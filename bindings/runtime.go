@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/memory"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -97,7 +98,7 @@ func Register(L *lua.LState, rt *Runtime) {
 	L.SetContext(watched)
 	rt.preload()
 	rt.replaceGlobals()
-	rt.replaceStrings()
+	lua51.ReplaceStrings(L)
 	rt.replaceCoroutines()
 	rt.explainCalls()
 	rt.strictGlobals()

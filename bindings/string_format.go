@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // directive is one % directive of a format string, as in C.
@@ -23,7 +25,7 @@ func stringFormat(c *call) int {
 	var out strings.Builder
 	for n := 2; ; n++ {
 		plain, rest, found := strings.Cut(text, "%")
-		reserve(c.L, uint64(out.Len()+len(plain)))
+		lua51.Reserve(c.L, uint64(out.Len()+len(plain)))
 		out.WriteString(plain)
 		if !found {
 			return c.push(lua.LString(out.String()))
@@ -41,7 +43,7 @@ func stringFormat(c *call) int {
 			c.argError(n, "no value for %%%c", d.verb)
 		}
 		piece := d.render(c, n)
-		reserve(c.L, uint64(out.Len()+len(piece)))
+		lua51.Reserve(c.L, uint64(out.Len()+len(piece)))
 		out.WriteString(piece)
 		text = tail
 	}
@@ -95,7 +97,7 @@ func (d directive) render(c *call, n int) string {
 	switch d.verb {
 	case 'q':
 		s := c.text(n, "a string")
-		reserve(c.L, 4*uint64(len(s)))
+		lua51.Reserve(c.L, 4*uint64(len(s)))
 		return quote(s)
 	case 's':
 		s := c.rt.text(c.L, c.arg(n))
@@ -169,7 +171,7 @@ func (d directive) whole(verb byte, u uint64) string {
 
 // formatNumber returns argument n with Lua's conversion: a number, or a string that is one.
 func (c *call) formatNumber(n int) float64 {
-	v, ok := toNumber(c.arg(n))
+	v, ok := lua51.ToNumber(c.arg(n))
 	if !ok {
 		c.wanted(n, "number")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -25,7 +26,7 @@ type Options struct {
 // Script checks a script without running it and returns its errors, sorted by line.
 func Script(file, source string, opts Options) []script.Fault {
 	faults := script.Check(file, source, script.Globals())
-	chunk, err := script.Parse(file, source)
+	chunk, err := lua51.Parse(file, source)
 	if err != nil {
 		return faults
 	}

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,26 +9,18 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // Fault is an error or warning found in a script without running it.
-type Fault struct {
-	Name string // name of the script
-	Line int
-	Text string
-
-	Warning bool // the script runs, but perhaps not as intended
-}
-
-// Error returns "script:line: text".
-func (f Fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.Name, f.Line, f.Text) }
+type Fault = lua51.Fault
 
 // Check reads a script without running it and returns its errors, sorted by line: a syntax error, reads of globals that are neither in known nor
 // set by the script, and comparisons with a u64 that Lua can't make. known are the names of the globals that every script has. A global that is
 // never set and only tested for nil is a warning.
 func Check(name, source string, known []string) []Fault {
-	chunk, err := parseSource(context.Background(), name, source)
+	chunk, err := lua51.Parse(name, source)
 	if err != nil {
 		return []Fault{syntaxFault(name, source, err)}
 	}
@@ -47,7 +38,7 @@ func Check(name, source string, known []string) []Fault {
 
 // syntaxFault converts a parse error; an error at the end of the text is reported at its last line.
 func syntaxFault(name, source string, err error) Fault {
-	if f, ok := asFault(err); ok {
+	if f, ok := lua51.AsFault(err); ok {
 		return f
 	}
 	var syntax *parse.Error
@@ -286,16 +277,4 @@ func isU64(e ast.Expr) bool {
 	}
 	key, ok := get.Key.(*ast.StringExpr)
 	return ok && key.Value == "u64"
-}
-
-// skipHead removes a byte order mark, which some editors write, and blanks a first line for the shell ("#!"), so that a script can be executable.
-func skipHead(source string) string {
-	source = strings.TrimPrefix(source, "\ufeff")
-	if !strings.HasPrefix(source, "#") {
-		return source
-	}
-	if i := strings.IndexByte(source, '\n'); i >= 0 {
-		return source[i:]
-	}
-	return ""
 }

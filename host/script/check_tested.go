@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Globals that a script only tests for nil: reading them does not raise (bindings/unset.go).
+// Globals that a script only tests for nil: reading them does not raise (bindings/lua51/unset.go).
 
 // tested handles an expression that is only tested for nil or false.
 func (c *checker) tested(e ast.Expr, s *scope) {

@@ -1,12 +1,13 @@
 package script
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // Description is the documentation of a script, read without running it: its first comment, and the arguments declared by daqiri.args.
@@ -31,7 +32,7 @@ type Arg struct {
 func Describe(name, source string) (Description, error) {
 	d := Description{Args: []Arg{}}
 	d.comment(source)
-	chunk, err := parseSource(context.Background(), name, source)
+	chunk, err := lua51.Parse(name, source)
 	if err != nil {
 		return d, syntaxFault(name, source, err)
 	}
@@ -56,7 +57,7 @@ func (d *Description) Configuration() string {
 
 // comment parses the first comment: "-- name.lua: summary" and the following lines.
 func (d *Description) comment(source string) {
-	for line := range strings.Lines(strings.TrimLeft(skipHead(source), "\n")) {
+	for line := range strings.Lines(strings.TrimLeft(lua51.SkipHead(source), "\n")) {
 		text, ok := strings.CutPrefix(strings.TrimSpace(line), "--")
 		if !ok || strings.HasPrefix(text, "[[") {
 			break

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // fileCalls produces the same output in Lua 5.1, in the folder dir: modes, errno and texts, reading of numbers, default files.
@@ -171,8 +173,8 @@ func TestHeldBackAtEnd(t *testing.T) {
 func TestProcessReadsToEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	L := newState(t)
-	replaceFiles(L)
-	replaceStdio(L, io.Discard, io.Discard)
+	lua51.ReplaceFiles(L)
+	lua51.ReplaceStdio(L, io.Discard, io.Discard)
 	if err := L.DoString(fmt.Sprintf(`local p = io.popen("cat > %s", "w") p:write("all") p:close()`, path)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
@@ -56,14 +57,14 @@ func (l *loader) install(L *lua.LState) {
 // load finds and compiles the module for require(name).
 func (l *loader) load(L *lua.LState, name string) (*lua.LFunction, error) {
 	if text, file, ok := l.builtIn(name); ok {
-		return compile(L, file, text)
+		return lua51.Compile(L, file, text)
 	}
 	var tried []string
 	for _, pattern := range strings.Split(packagePath(L, l.path), ";") {
 		file := strings.ReplaceAll(pattern, "?", strings.ReplaceAll(name, ".", string(filepath.Separator)))
 		text, err := textfile.Read(file)
 		if err == nil {
-			return compile(L, file, string(text))
+			return lua51.Compile(L, file, string(text))
 		}
 		if !os.IsNotExist(err) {
 			return nil, fmt.Errorf("module '%s': %w", name, err)

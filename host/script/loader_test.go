@@ -8,6 +8,8 @@ import (
 	"testing/fstest"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // newState returns a Lua state with the libraries, closed at the end of the test.
@@ -15,7 +17,7 @@ func newState(t *testing.T) *lua.LState {
 	t.Helper()
 	L := lua.NewState(lua.Options{SkipOpenLibs: true})
 	t.Cleanup(L.Close)
-	openLibraries(L)
+	lua51.OpenLibraries(L)
 	return L
 }
 

@@ -7,6 +7,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // Locals at the prompt: a local of one line is visible in later lines, as are the script's locals. The locals of a line become fields of a table
@@ -152,7 +154,7 @@ func (l *locals) keep(chunk []ast.Stmt) (kept []string) {
 // compile compiles a line in the environment of all lines.
 func (l *locals) compile(name, source string) (*lua.LFunction, error) {
 	var kept []string
-	fn, err := compileWith(l.L, name, source, func(chunk []ast.Stmt) []ast.Stmt {
+	fn, err := lua51.CompileChanged(l.L, name, source, func(chunk []ast.Stmt) []ast.Stmt {
 		kept = l.keep(chunk)
 		return chunk
 	})
@@ -197,7 +199,7 @@ func (l *locals) handOver(chunk []ast.Stmt) []ast.Stmt {
 		fmt.Fprintf(&b, "if number_ == %d then if set_ then %s = value_ end return %[2]s end ", i+1, name)
 	}
 	b.WriteString("end)")
-	more, err := parseSource(contextOf(l.L), "prompt", b.String())
+	more, err := lua51.ParseContext(lua51.ContextOf(l.L), "prompt", b.String())
 	if err != nil {
 		return chunk
 	}

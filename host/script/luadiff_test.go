@@ -15,6 +15,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
@@ -99,20 +100,9 @@ type comparison struct {
 
 func newComparison(t *testing.T) *comparison {
 	t.Helper()
-	c := &comparison{t: t, path: lua51(t), close: func() {}}
+	c := &comparison{t: t, path: require.Lua51(t), close: func() {}}
 	t.Cleanup(func() { c.end(); c.close() })
 	return c
-}
-
-// lua51 returns the path of Lua 5.1, or skips the test.
-func lua51(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("lua5.1")
-	if err == nil {
-		return path
-	}
-	require.Lack(t, "lua5.1", "not installed (`make deps` installs it on Debian and Ubuntu)")
-	return ""
 }
 
 // begin starts the Lua 5.1 process.
@@ -153,7 +143,7 @@ func fullState(t *testing.T) (*lua.LState, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fn, err := compile(L, "driver", `CHUNK = "p"`+luaDriver)
+	fn, err := lua51.Compile(L, "driver", `CHUNK = "p"`+luaDriver)
 	if err != nil {
 		t.Fatal(err)
 	}

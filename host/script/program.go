@@ -18,6 +18,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -218,7 +219,7 @@ func (p *Program) chunk(L *lua.LState) error {
 		p.names.install()
 		change = p.names.handOver
 	}
-	fn, err := compileWith(L, p.opts.Path, string(text), change)
+	fn, err := lua51.CompileChanged(L, p.opts.Path, string(text), change)
 	if err != nil {
 		return err
 	}

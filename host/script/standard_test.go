@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // standardCalls has the same output in Lua 5.1.
@@ -89,7 +92,7 @@ func TestStandardInLua(t *testing.T) {
 func sameInLua(t *testing.T, theirs, ours string, alike *strings.Replacer) {
 	t.Helper()
 	t.Setenv("TZ", "UTC")
-	want, err := exec.Command(lua51(t), "-e", "local function write(s) io.stderr:write(s) end "+theirs).CombinedOutput()
+	want, err := exec.Command(require.Lua51(t), "-e", "local function write(s) io.stderr:write(s) end "+theirs).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, want)
 	}
@@ -97,7 +100,7 @@ func sameInLua(t *testing.T, theirs, ours string, alike *strings.Replacer) {
 	defer end()
 	var got strings.Builder
 	L.SetGlobal("write", L.NewFunction(func(L *lua.LState) int { got.WriteString(L.CheckString(1)); return 0 }))
-	fn, err := compile(L, "p", ours)
+	fn, err := lua51.Compile(L, "p", ours)
 	if err == nil {
 		L.Push(fn)
 		err = L.PCall(0, 0, nil)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"path/filepath"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 func TestStdio(t *testing.T) {
@@ -21,7 +23,7 @@ func TestStdio(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			L := newState(t)
 			var stdout, stderr bytes.Buffer
-			replaceStdio(L, &stdout, &stderr)
+			lua51.ReplaceStdio(L, &stdout, &stderr)
 			top := L.GetTop()
 			if err := L.DoString(c.source); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // suite lists Lua's own test scripts, run from gopher-lua's module. Those without upTo run to their end, the others to the line that contains it.
@@ -56,7 +58,7 @@ func TestLuaSuite(t *testing.T) {
 			}
 			L, close := fullState(t)
 			defer close()
-			fn, err := compile(L, c.file, source)
+			fn, err := lua51.Compile(L, c.file, source)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // unsetIdioms use globals that were never set in ways that scripts do; the output is the same in Lua 5.1.
@@ -63,7 +65,7 @@ func TestUnsetGlobals(t *testing.T) {
 		{"helper() function helper() end", "attempt to call 'helper', which is nil and no function"},
 		{"return settings.x, function() settings = {} end", "attempt to read 'x' of settings, which is nil"},
 	} {
-		fn, err := compile(L, "s.lua", c.source)
+		fn, err := lua51.Compile(L, "s.lua", c.source)
 		if err != nil {
 			t.Fatal(err)
 		}

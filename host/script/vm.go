@@ -6,6 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // Sizes of a state: call frames, and values on the data stack, which grows up to its maximum. A state takes about half a megabyte; unbounded
@@ -17,48 +18,24 @@ const (
 	stackStep    = 16 << 10
 )
 
-// libraries are Lua's own, in dependency order. gopher-lua's channel library is omitted: its waits do not serve queues, timers and stop requests.
-var libraries = []struct {
-	name string
-	open lua.LGFunction
-}{
-	{lua.LoadLibName, lua.OpenPackage},
-	{lua.BaseLibName, lua.OpenBase},
-	{lua.TabLibName, lua.OpenTable},
-	{lua.IoLibName, lua.OpenIo},
-	{lua.OsLibName, lua.OpenOs},
-	{lua.StringLibName, lua.OpenString},
-	{lua.MathLibName, lua.OpenMath},
-	{lua.DebugLibName, lua.OpenDebug},
-	{lua.CoroutineLibName, lua.OpenCoroutine},
-}
-
 // newState implements bindings.Runtime.NewState: a state with the libraries, the loader, the process's streams and the bindings. It must run on
 // the task's thread.
 func (p *Program) newState(rt *bindings.Runtime) (*lua.LState, error) {
 	L := lua.NewState(lua.Options{SkipOpenLibs: true, IncludeGoStackTrace: true, CallStackSize: callFrames,
 		RegistrySize: stackValues, RegistryMaxSize: stackMaximum, RegistryGrowStep: stackStep})
-	openLibraries(L)
-	repairNumbers(L)
-	repairLibraries(L)
-	rt.Task.AtExit(replaceFiles(L))
-	replaceStdio(L, p.opts.Stdout, p.opts.Stderr)
-	replaceReading(L)
+	lua51.OpenLibraries(L)
+	lua51.RepairNumbers(L)
+	lua51.RepairLibraries(L)
+	rt.Task.AtExit(lua51.ReplaceFiles(L))
+	lua51.ReplaceStdio(L, p.opts.Stdout, p.opts.Stderr)
+	lua51.ReplaceReading(L)
 	if !p.opts.AllowExec {
 		forbidExec(L)
 	}
-	replaceLoad(L)
+	lua51.ReplaceLoad(L)
 	p.loader.install(L)
 	bindings.Register(L, rt)
 	return L, nil
-}
-
-func openLibraries(L *lua.LState) {
-	for _, lib := range libraries {
-		L.Push(L.NewFunction(lib.open))
-		L.Push(lua.LString(lib.name))
-		L.Call(1, 0)
-	}
 }
 
 // forbidExec makes the functions that start programs raise.

@@ -34,3 +34,13 @@ var FixedAddresses = sync.OnceValue(func() error {
 	}
 	return nil
 })
+
+// Lua51 returns the path of the interpreter of Lua 5.1, or skips the test.
+func Lua51(t Test) string {
+	t.Helper()
+	path, err := exec.LookPath("lua5.1")
+	if err != nil {
+		Lack(t, "lua5.1", "not installed (`make deps` installs it on Debian and Ubuntu)")
+	}
+	return path
+}

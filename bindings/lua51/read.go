@@ -1,4 +1,4 @@
-package script
+package lua51
 
 import (
 	"bufio"
@@ -13,8 +13,6 @@ import (
 	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // Replacements for gopher-lua's file reading, which allocates the requested size before reading the first byte, reads lines of unbounded length,
@@ -23,8 +21,8 @@ import (
 // readPiece is the initial buffer size.
 const readPiece = 64 << 10
 
-// replaceReading replaces io.read, io.lines and the methods read and lines of files.
-func replaceReading(L *lua.LState) {
+// ReplaceReading replaces io.read, io.lines and the methods read and lines of files.
+func ReplaceReading(L *lua.LState) {
 	module, ok := L.GetGlobal(lua.IoLibName).(*lua.LTable)
 	if !ok {
 		return
@@ -190,14 +188,14 @@ func readBytes(L *lua.LState, r *bufio.Reader, n uint64) (lua.LValue, error) {
 			break
 		}
 	}
-	bindings.Reserve(L, len(text))
+	Reserve(L, uint64(len(text)))
 	return lua.LString(text), nil
 }
 
 // roomier returns text with a larger capacity, at most n bytes and within the limits.
 func roomier(L *lua.LState, text []byte, n uint64) []byte {
 	size := min(max(2*uint64(cap(text)), readPiece), n)
-	bindings.Reserve(L, int(size))
+	Reserve(L, size)
 	return append(make([]byte, 0, size), text...)
 }
 
@@ -207,7 +205,7 @@ func readLine(L *lua.LState, r *bufio.Reader) (lua.LValue, error) {
 	for {
 		piece, err := r.ReadSlice('\n')
 		if len(text)+len(piece) > cap(text) {
-			bindings.Reserve(L, len(text)+len(piece))
+			Reserve(L, uint64(len(text)+len(piece)))
 			text = slices.Grow(text, len(piece))
 		}
 		text = append(text, piece...)

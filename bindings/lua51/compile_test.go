@@ -1,4 +1,4 @@
-package script
+package lua51
 
 import (
 	"os"
@@ -57,9 +57,9 @@ func TestMultipleAssignment(t *testing.T) {
 func results(t *testing.T, source string) string {
 	t.Helper()
 	L := newState(t)
-	repairNumbers(L)
-	replaceLoad(L)
-	fn, err := compile(L, "s.lua", source)
+	RepairNumbers(L)
+	ReplaceLoad(L)
+	fn, err := Compile(L, "s.lua", source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestLoadFiles(t *testing.T) {
 // TestErrorLineInAssignment checks that errors in split assignments have source lines.
 func TestErrorLineInAssignment(t *testing.T) {
 	L := newState(t)
-	fn, err := compile(L, "s.lua", "local a, b = 1, nil\n\na, b = b.x, a\n")
+	fn, err := Compile(L, "s.lua", "local a, b = 1, nil\n\na, b = b.x, a\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,7 @@
-package script
+package lua51
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,18 +9,16 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
-
-	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// compile compiles Lua source to a function. All code passes through it: constructs that gopher-lua's compiler (1.1.2) miscompiles are rewritten
+// Compile compiles Lua source to a function. All code passes through it: constructs that gopher-lua's compiler (1.1.2) miscompiles are rewritten
 // or refused, and its output is checked.
-func compile(L *lua.LState, name, source string) (*lua.LFunction, error) {
-	return compileWith(L, name, source, nil)
+func Compile(L *lua.LState, name, source string) (*lua.LFunction, error) {
+	return CompileChanged(L, name, source, nil)
 }
 
-// compileWith is compile with a function that modifies the chunk first; change may be nil.
-func compileWith(L *lua.LState, name, source string, change func([]ast.Stmt) []ast.Stmt) (fn *lua.LFunction, err error) {
+// CompileChanged is Compile with a function that modifies the chunk first; change may be nil.
+func CompileChanged(L *lua.LState, name, source string, change func([]ast.Stmt) []ast.Stmt) (fn *lua.LFunction, err error) {
 	defer func() {
 		if v := recover(); v != nil { // panic of the compiler
 			err = fmt.Errorf("%s: cannot be compiled: %v", name, v)
@@ -30,7 +27,7 @@ func compileWith(L *lua.LState, name, source string, change func([]ast.Stmt) []a
 			fn, err = nil, &lua.ApiError{Type: lua.ApiErrorSyntax, Object: lua.LString(err.Error()), Cause: err}
 		}
 	}()
-	chunk, err := parseSource(contextOf(L), name, source)
+	chunk, err := ParseContext(ContextOf(L), name, source)
 	if err != nil {
 		return nil, err
 	}
@@ -48,12 +45,12 @@ func compileWith(L *lua.LState, name, source string, change func([]ast.Stmt) []a
 	if err != nil {
 		return nil, err
 	}
-	bindings.NoteGlobals(L, proto)
+	NoteGlobals(L, proto)
 	return L.NewFunctionFromProto(proto), nil
 }
 
-// contextOf returns the context of a state.
-func contextOf(L *lua.LState) context.Context {
+// ContextOf returns the context of a state.
+func ContextOf(L *lua.LState) context.Context {
 	if ctx := L.Context(); ctx != nil {
 		return ctx
 	}
@@ -62,12 +59,12 @@ func contextOf(L *lua.LState) context.Context {
 
 // Parse parses Lua source and checks the limits of nesting.
 func Parse(name, source string) ([]ast.Stmt, error) {
-	return parseSource(context.Background(), name, source)
+	return ParseContext(context.Background(), name, source)
 }
 
-// parseSource is Parse with a context that can end it early.
-func parseSource(ctx context.Context, name, source string) ([]ast.Stmt, error) {
-	source = skipHead(source)
+// ParseContext is Parse with a context that can end it early.
+func ParseContext(ctx context.Context, name, source string) ([]ast.Stmt, error) {
+	source = SkipHead(source)
 	if err := scan(name, source); err != nil {
 		return nil, err
 	}
@@ -94,19 +91,14 @@ func (s *stoppable) Read(p []byte) (int, error) {
 	return s.text.Read(p)
 }
 
-// syntaxError returns an error at a line in the form of the parser's errors.
-func syntaxError(name string, line int, format string, args ...any) error {
-	return &sourceError{Fault{Name: name, Line: line, Text: fmt.Sprintf(format, args...)}}
-}
-
-// sourceError is an error that gopher-lua's parser and compiler do not detect.
-type sourceError struct{ Fault }
-
-// asFault returns the Fault in err, if any.
-func asFault(err error) (Fault, bool) {
-	var e *sourceError
-	if errors.As(err, &e) {
-		return e.Fault, true
+// SkipHead removes a byte order mark, which some editors write, and blanks a first line for the shell ("#!"), so that a script can be executable.
+func SkipHead(source string) string {
+	source = strings.TrimPrefix(source, "\ufeff")
+	if !strings.HasPrefix(source, "#") {
+		return source
 	}
-	return Fault{}, false
+	if i := strings.IndexByte(source, '\n'); i >= 0 {
+		return source[i:]
+	}
+	return ""
 }

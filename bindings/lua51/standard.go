@@ -1,4 +1,4 @@
-package script
+package lua51
 
 import (
 	"math"
@@ -7,13 +7,11 @@ import (
 	"runtime/metrics"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// repairLibraries installs Lua 5.1's behavior for functions that have other results in gopher-lua, or accept what Lua refuses: string.char(256),
+// RepairLibraries installs Lua 5.1's behavior for functions that have other results in gopher-lua, or accept what Lua refuses: string.char(256),
 // and a metatable for all numbers, functions or strings at once.
-func repairLibraries(L *lua.LState) {
+func RepairLibraries(L *lua.LState) {
 	for _, f := range []struct {
 		library, name string
 		fn            lua.LGFunction
@@ -71,7 +69,7 @@ func takeNumerals(L *lua.LState) {
 				}
 				for n := row.first; n <= last; n++ {
 					if text, ok := L.Get(n).(lua.LString); ok {
-						if v, ok := bindings.ReadNumber(string(text)); ok {
+						if v, ok := ReadNumber(string(text)); ok {
 							L.Replace(n, lua.LNumber(v))
 						}
 					}

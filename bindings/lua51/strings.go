@@ -1,4 +1,4 @@
-package bindings
+package lua51
 
 import (
 	"math"
@@ -6,25 +6,25 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"github.com/daqiri/daqiri-run/runtime/pattern"
+	"github.com/daqiri/daqiri-run/bindings/lua51/pattern"
 )
 
 // String functions that search, or whose result may be longer than the arguments: as in Lua 5.1, within the memory limits. They are hot, so they
 // do not use call.
 
-// replaceStrings installs the functions in the tables string and table.
-func (rt *Runtime) replaceStrings() {
+// ReplaceStrings installs the functions in the tables string and table.
+func ReplaceStrings(L *lua.LState) {
 	for library, functions := range map[string]map[string]lua.LGFunction{
 		lua.StringLibName: {"byte": stringByte, "find": stringFind, "gmatch": stringGmatch, "gsub": stringGsub, "lower": stringLower,
 			"match": stringMatch, "rep": stringRep, "upper": stringUpper},
 		lua.TabLibName: {"concat": tableConcat},
 	} {
-		t, ok := rt.globals().RawGetString(library).(*lua.LTable)
+		t, ok := L.GetGlobal(library).(*lua.LTable)
 		if !ok {
 			continue
 		}
 		for name, fn := range functions {
-			t.RawSetString(name, rt.root.NewFunction(fn))
+			t.RawSetString(name, L.NewFunction(fn))
 		}
 		t.RawSetString("gfind", t.RawGetString("gmatch")) // name in Lua 5.0; nil for table
 	}
@@ -32,7 +32,7 @@ func (rt *Runtime) replaceStrings() {
 
 // argumentError raises an error in the form of Lua's own functions.
 func argumentError(L *lua.LState, n int, name, why string) {
-	raise(L, "bad argument #%d to '%s' (%s)", n, name, why)
+	Raise(L, "bad argument #%d to '%s' (%s)", n, name, why)
 }
 
 // textArg returns a string argument; numbers are converted.
@@ -60,7 +60,7 @@ func intArg(L *lua.LState, n int, name string, missing int) int {
 	if v == lua.LNil && missing != required {
 		return missing
 	}
-	f, ok := toNumber(v)
+	f, ok := ToNumber(v)
 	if !ok || math.IsNaN(f) {
 		argumentError(L, n, name, "number expected, got "+kind(L, n))
 	}
@@ -93,7 +93,7 @@ func matcher(L *lua.LState, src, pat string) *pattern.Matcher {
 
 func checkPattern(L *lua.LState, err error) {
 	if err != nil {
-		raise(L, "%s", err.Error())
+		Raise(L, "%s", err.Error())
 	}
 }
 
@@ -144,12 +144,12 @@ func search(L *lua.LState, name string) int {
 func pushCaptures(L *lua.LState, m *pattern.Matcher, src string) int {
 	captures := m.Captures()
 	for _, c := range captures {
-		L.Push(captured(c, src))
+		L.Push(captureValue(c, src))
 	}
 	return len(captures)
 }
 
-func captured(c pattern.Capture, src string) lua.LValue {
+func captureValue(c pattern.Capture, src string) lua.LValue {
 	if c.End == pattern.Position {
 		return lua.LNumber(c.Start + 1)
 	}
@@ -252,7 +252,7 @@ func replace(L *lua.LState, out *growing, m *pattern.Matcher, src string, start,
 		out.str(v.String())
 	default:
 		if !lua.LVIsFalse(v) {
-			raise(L, "invalid replacement value (a %s)", v.Type().String())
+			Raise(L, "invalid replacement value (a %s)", v.Type().String())
 		}
 		out.str(src[start:end])
 	}
@@ -260,7 +260,7 @@ func replace(L *lua.LState, out *growing, m *pattern.Matcher, src string, start,
 
 func firstCapture(m *pattern.Matcher, src string, start, end int) lua.LValue {
 	if c := m.Captures(); len(c) > 0 {
-		return captured(c[0], src)
+		return captureValue(c[0], src)
 	}
 	return lua.LString(src[start:end])
 }
@@ -283,9 +283,9 @@ func fillIn(L *lua.LState, out *growing, m *pattern.Matcher, src string, start, 
 		case c == '0' || c == '1' && len(captures) == 0:
 			out.str(src[start:end])
 		case int(c-'0') > len(captures):
-			raise(L, "invalid capture index")
+			Raise(L, "invalid capture index")
 		default:
-			out.str(lua.LVAsString(captured(captures[c-'1'], src)))
+			out.str(lua.LVAsString(captureValue(captures[c-'1'], src)))
 		}
 	}
 }
@@ -322,7 +322,7 @@ func stringRep(L *lua.LState) int {
 	if n > math.MaxInt/len(s) {
 		n = math.MaxInt / len(s)
 	}
-	reserve(L, uint64(len(s)*n))
+	Reserve(L, uint64(len(s)*n))
 	L.Push(lua.LString(strings.Repeat(s, n)))
 	return 1
 }
@@ -334,7 +334,7 @@ func stringUpper(L *lua.LState) int { return mapBytes(L, "upper", 'a', 'z') }
 // mapBytes changes the case of the ASCII letters lo..hi and no other byte, as strings may hold packets.
 func mapBytes(L *lua.LState, name string, lo, hi byte) int {
 	s := textArg(L, 1, name)
-	reserve(L, uint64(len(s)))
+	Reserve(L, uint64(len(s)))
 	out := []byte(s)
 	for i, c := range out {
 		if c >= lo && c <= hi {
@@ -367,7 +367,7 @@ func tableConcat(L *lua.LState) int {
 		case lua.LNumber:
 			out.str(v.String())
 		default:
-			raise(L, "invalid value (%s) at index %d in table for 'concat'", v.Type().String(), i)
+			Raise(L, "invalid value (%s) at index %d in table for 'concat'", v.Type().String(), i)
 		}
 		if i < last {
 			out.str(separator)

@@ -1,12 +1,10 @@
-package script
+package lua51
 
 import (
 	"bufio"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // readNumber reads a number like C's fscanf with %lf: the longest prefix that may begin a number; nil if that is not a number.
@@ -22,7 +20,7 @@ func readNumber(L *lua.LState, r *bufio.Reader) (lua.LValue, error) {
 	if unlessEnd(n.err) != nil {
 		return nil, n.err
 	}
-	if v, ok := bindings.ReadNumber(string(n.text)); ok {
+	if v, ok := ReadNumber(string(n.text)); ok {
 		return lua.LNumber(v), nil
 	}
 	return lua.LNil, nil
@@ -47,7 +45,7 @@ func (n *numeral) take(set string) bool {
 		return false
 	}
 	if len(n.text) == cap(n.text) {
-		bindings.Reserve(n.L, 2*cap(n.text))
+		Reserve(n.L, uint64(2*cap(n.text)))
 	}
 	n.text = append(n.text, next[0])
 	_, _ = n.r.Discard(1) // was peeked

@@ -1,4 +1,4 @@
-package bindings
+package lua51
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 
 // NoteGlobals records the globals that a compiled chunk sets, for later reads in the state.
 func NoteGlobals(L *lua.LState, p *lua.FunctionProto) {
-	set := setSomewhere(L)
+	set := SetSomewhere(L)
 	for _, in := range p.Code {
 		if code(in).op() == lua.OP_SETGLOBAL {
 			set.RawSet(p.Constants[code(in).bx()], lua.LTrue)
@@ -22,8 +22,8 @@ func NoteGlobals(L *lua.LState, p *lua.FunctionProto) {
 	}
 }
 
-// setSomewhere returns the set of globals that some chunk of the state sets.
-func setSomewhere(L *lua.LState) *lua.LTable {
+// SetSomewhere returns the set of globals that some chunk of the state sets.
+func SetSomewhere(L *lua.LState) *lua.LTable {
 	const key = "globals that chunks set"
 	t, ok := L.G.Registry.RawGetString(key).(*lua.LTable)
 	if !ok {
@@ -33,37 +33,37 @@ func setSomewhere(L *lua.LState) *lua.LTable {
 	return t
 }
 
-// use classifies how a value that was read is used.
-type use int
+// Use classifies how a value that was read is used.
+type Use int
 
 const (
-	taken    use = iota // any other use
-	tested              // tested for nil
-	computed            // operand, for example of arithmetic
+	Taken    Use = iota // any other use
+	Tested              // tested for nil
+	Computed            // operand, for example of arithmetic
 )
 
-// useOf returns how the running line uses a field or global that it reads; tested takes precedence if it reads it several times.
-func useOf(L *lua.LState, name lua.LValue) use {
+// UseOf returns how the running line uses a field or global that it reads; Tested takes precedence if it reads it several times.
+func UseOf(L *lua.LState, name lua.LValue) Use {
 	for level := 1; ; level++ {
 		frame, ok := L.GetStack(level)
 		if !ok {
-			return taken
+			return Taken
 		}
 		fn, err := L.GetInfo("fl", frame, lua.LNil)
 		f, ok := fn.(*lua.LFunction)
 		if err != nil || !ok {
-			return taken
+			return Taken
 		}
 		if f.IsG { // environment of the prompt
 			continue
 		}
-		found := taken
+		found := Taken
 		for pc, line := range f.Proto.DbgSourcePositions {
 			if line != frame.CurrentLine || !reads(f.Proto, pc, name) {
 				continue
 			}
-			if found = max(found, useAt(f.Proto, pc)); useAt(f.Proto, pc) == tested {
-				return tested
+			if found = max(found, useAt(f.Proto, pc)); useAt(f.Proto, pc) == Tested {
+				return Tested
 			}
 		}
 		return found
@@ -82,7 +82,7 @@ func reads(p *lua.FunctionProto, pc int, name lua.LValue) bool {
 }
 
 // useAt returns how the instructions after pc use the register that pc writes.
-func useAt(p *lua.FunctionProto, pc int) use {
+func useAt(p *lua.FunctionProto, pc int) Use {
 	at := func(pc int) code {
 		if pc < 0 || pc >= len(p.Code) {
 			return code(lua.OP_NOP << 26)
@@ -104,13 +104,13 @@ func useAt(p *lua.FunctionProto, pc int) use {
 	case op == lua.OP_TEST && next.a() == reg, op == lua.OP_TESTSET && next.b() == reg, op == lua.OP_NOT && next.b() == reg,
 		op == lua.OP_LOADNIL && at(pc+2).op() == lua.OP_EQ && isNil(next, other(at(pc+2))), // x == nil
 		op == lua.OP_EQ && isNil(before, other(next)):                                      // nil == x
-		return tested
+		return Tested
 	case op == lua.OP_CALL && next.a() == reg-1 && next.b() == 2 && before.op() == lua.OP_GETGLOBAL && p.Constants[before.bx()] == lua.LString("type"):
-		return tested
+		return Tested
 	case slices.Contains(binaryCodes, op) && other(next) >= 0, slices.Contains(unaryCodes, op) && next.b() == reg:
-		return computed
+		return Computed
 	}
-	return taken
+	return Taken
 }
 
 var (

@@ -1,4 +1,4 @@
-package script
+package lua51
 
 import (
 	"strings"
@@ -8,8 +8,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// replaceLoad makes load, loadstring, loadfile and dofile use compile.
-func replaceLoad(L *lua.LState) {
+// ReplaceLoad makes load, loadstring, loadfile and dofile use compile.
+func ReplaceLoad(L *lua.LState) {
 	for name, fn := range map[string]lua.LGFunction{"load": luaLoad, "loadstring": luaLoadString, "loadfile": luaLoadFile,
 		"dofile": luaDoFile} {
 		L.SetGlobal(name, L.NewFunction(fn))
@@ -28,7 +28,7 @@ func loaded(L *lua.LState, fn *lua.LFunction, err error) int {
 }
 
 func luaLoadString(L *lua.LState) int {
-	fn, err := compile(L, L.OptString(2, "<string>"), L.CheckString(1))
+	fn, err := Compile(L, L.OptString(2, "<string>"), L.CheckString(1))
 	return loaded(L, fn, err)
 }
 
@@ -42,7 +42,7 @@ func luaLoad(L *lua.LState) int {
 		piece := L.Get(-1)
 		L.Pop(1)
 		if piece == lua.LNil || piece == lua.LString("") {
-			fn, err := compile(L, name, source.String())
+			fn, err := Compile(L, name, source.String())
 			return loaded(L, fn, err)
 		}
 		if !lua.LVCanConvToString(piece) {
@@ -60,7 +60,7 @@ func loadFile(L *lua.LState) (*lua.LFunction, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compile(L, path, string(text))
+	return Compile(L, path, string(text))
 }
 
 func luaLoadFile(L *lua.LState) int {

@@ -1,4 +1,4 @@
-package bindings
+package lua51
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 // Limits on memory that a script allocates. A single large allocation is checked beforehand, because Go ends a process that is out of memory;
 // gradual growth is detected by the monitor in runtime/memory, which raises between two instructions.
 
-// reserve raises unless n bytes may be allocated for a string or a temporary buffer.
-func reserve(L *lua.LState, n uint64) {
+// Reserve raises unless n bytes may be allocated for a string or a temporary buffer.
+func Reserve(L *lua.LState, n uint64) {
 	if n < countedFrom {
 		return
 	}
@@ -22,7 +22,7 @@ func reserve(L *lua.LState, n uint64) {
 		large.Store(true)
 	}
 	if err := available(L, n); err != nil {
-		L.Error(lua.LString(err.Error()), position(L))
+		L.Error(lua.LString(err.Error()), Position(L))
 	}
 }
 
@@ -31,21 +31,18 @@ func available(L *lua.LState, n uint64) error {
 	if n > memory.MaxString {
 		return fmt.Errorf("string too long: %s (at most %s)", memory.Size(n), memory.Size(memory.MaxString))
 	}
-	return room(L, n)
+	return Room(L, n)
 }
 
-// room returns an error if n bytes must not be allocated temporarily. Every thread of a state with a Runtime has a guard.
-func room(L *lua.LState, n uint64) error {
+// Room returns an error if n bytes must not be allocated temporarily. Every thread of a state with a Runtime has a guard.
+func Room(L *lua.LState, n uint64) error {
 	if g, ok := L.Context().(*memory.Guard); ok {
 		return g.Reserve(n)
 	}
 	return nil
 }
 
-// Reserve raises if a string of n bytes exceeds the limits; for functions of the host. L must have a Runtime.
-func Reserve(L *lua.LState, n int) { reserve(L, uint64(n)) }
-
-// countedFrom is the minimum size of strings that reserve counts: the guard checks the limit after each MiB of them, as the monitor may be late
+// countedFrom is the minimum size of strings that Reserve counts: the guard checks the limit after each MiB of them, as the monitor may be late
 // on a busy machine.
 const countedFrom = 4 << 10
 
@@ -69,9 +66,9 @@ func (b *growing) room(n int) {
 
 func (b *growing) grow(n int) {
 	want := uint64(len(b.b) + n)
-	reserve(b.L, want)
+	Reserve(b.L, want)
 	size := max(want, min(2*uint64(cap(b.b)), memory.MaxString))
-	if size >= reserveFrom && room(b.L, size) != nil {
+	if size >= reserveFrom && Room(b.L, size) != nil {
 		size = want
 	}
 	b.b = append(make([]byte, 0, size), b.b...)
@@ -89,7 +86,7 @@ func (b *growing) byte(c byte) {
 
 // value returns the string as a Lua value.
 func (b *growing) value() lua.LString {
-	reserve(b.L, uint64(len(b.b)))
+	Reserve(b.L, uint64(len(b.b)))
 	return lua.LString(b.b)
 }
 

@@ -1,4 +1,4 @@
-package script
+package lua51
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // maxList is the limit of list indices; a larger number is stored as a hash key. gopher-lua fills a list up to the largest index: with its own
@@ -17,9 +15,9 @@ const maxList = 1 << 24
 
 func init() { lua.MaxArrayIndex = maxList }
 
-// repairNumbers installs Lua 5.1's math.huge, tonumber and arithmetic on strings: gopher-lua's math.huge is finite, and it rejects "1e3" and
+// RepairNumbers installs Lua 5.1's math.huge, tonumber and arithmetic on strings: gopher-lua's math.huge is finite, and it rejects "1e3" and
 // reads "010" as octal.
-func repairNumbers(L *lua.LState) {
+func RepairNumbers(L *lua.LState) {
 	L.SetField(L.GetGlobal(lua.MathLibName), "huge", lua.LNumber(math.Inf(1)))
 	L.SetGlobal("tonumber", L.NewFunction(luaToNumber))
 	meta := L.NewTable()
@@ -124,7 +122,7 @@ func operandNumber(v lua.LValue) (float64, bool) {
 	case lua.LNumber:
 		return float64(v), true
 	case lua.LString:
-		return bindings.ReadNumber(string(v))
+		return ReadNumber(string(v))
 	}
 	return 0, false
 }

@@ -1,4 +1,4 @@
-package script
+package lua51
 
 import (
 	"slices"

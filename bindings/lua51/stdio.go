@@ -1,16 +1,14 @@
-package script
+package lua51
 
 import (
 	"io"
 	"syscall"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings"
 )
 
-// replaceStdio redirects io.write, io.stdout and io.stderr to the host's writers, which share the terminal with the live line and the prompt.
-func replaceStdio(L *lua.LState, stdout, stderr io.Writer) {
+// ReplaceStdio redirects io.write, io.stdout and io.stderr to the host's writers, which share the terminal with the live line and the prompt.
+func ReplaceStdio(L *lua.LState, stdout, stderr io.Writer) {
 	module, ok := L.GetGlobal(lua.IoLibName).(*lua.LTable)
 	if !ok {
 		return
@@ -45,7 +43,7 @@ func writeValues(L *lua.LState, w io.Writer, first int) int {
 	for i := first; i <= L.GetTop(); i++ {
 		L.CheckTypes(i, lua.LTNumber, lua.LTString)
 		s := lua.LVAsString(L.Get(i))
-		bindings.Reserve(L, len(text)+len(s))
+		Reserve(L, uint64(len(text)+len(s)))
 		text = append(text, s...)
 	}
 	_, err := w.Write(text)

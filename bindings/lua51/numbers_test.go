@@ -1,10 +1,12 @@
-package script
+package lua51
 
 import (
 	"fmt"
 	"os/exec"
 	"runtime"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // numbersSource covers results that differ in plain gopher-lua.
@@ -15,7 +17,7 @@ const numbersSource = `return "010" + 0, "0x10" * 1, 2 - "1e1", -"010", "7" % "4
 	tostring(tonumber("0x")), tostring(math.huge == 1 / 0), tostring(-math.huge < -1e308), ("x"):rep(3), #("abc"), tonumber("-0x10"), tonumber(".5"), tostring(tonumber("5 5"))`
 
 func TestNumbers(t *testing.T) {
-	theirs, err := exec.Command(lua51(t), "-e", "local function f() "+numbersSource+" end io.write(table.concat({f()}, ' '))").CombinedOutput()
+	theirs, err := exec.Command(require.Lua51(t), "-e", "local function f() "+numbersSource+" end io.write(table.concat({f()}, ' '))").CombinedOutput()
 	if err != nil {
 		t.Fatal(err, string(theirs))
 	}

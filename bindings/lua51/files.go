@@ -1,4 +1,4 @@
-package script
+package lua51
 
 import (
 	"bufio"
@@ -12,8 +12,6 @@ import (
 	_ "unsafe" // for go:linkname
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // Files as in Lua 5.1: gopher-lua supports few of fopen's modes, creates files readable only by their owner, does not truncate a longer file
@@ -24,8 +22,8 @@ import (
 //go:linkname newFile github.com/yuin/gopher-lua.newFile
 func newFile(L *lua.LState, file *os.File, path string, flag int, perm os.FileMode, writable, readable bool) (*lua.LUserData, error)
 
-// replaceFiles replaces the functions that open, close, move and remove files. The returned function flushes all buffers at the end.
-func replaceFiles(L *lua.LState) (end func()) {
+// ReplaceFiles replaces the functions that open, close, move and remove files. The returned function flushes all buffers at the end.
+func ReplaceFiles(L *lua.LState) (end func()) {
 	buffers := buffers{}
 	end = buffers.flush
 	module, ok := L.GetGlobal(lua.IoLibName).(*lua.LTable)
@@ -143,7 +141,7 @@ func (b buffers) set(L *lua.LState) int {
 	}
 	err := b.drop(f)
 	if mode == "full" {
-		bindings.Reserve(L, size)
+		Reserve(L, uint64(size))
 		buffer := bufio.NewWriterSize(f.file(), size)
 		b[buffer] = true
 		f.setWriter(buffer)
