@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// Ledger reads every account of the session; after Close, as they were then. Any goroutine.
+// Ledger returns all accounts of the session; after Close, their final state. It may be called from any goroutine.
 func (s *Session) Ledger() *stats.Ledger {
 	s.alive.RLock()
 	defer s.alive.RUnlock()
@@ -68,7 +68,7 @@ func (s *Session) snapshot() *stats.Ledger {
 	return l
 }
 
-// details adds to the lines what only some have.
+// details adds figures that only some lines have.
 func (s *Session) details(l *stats.Ledger) {
 	line := func(kind stats.Kind, name string, id uint32) *stats.Line {
 		for k := range l.Lines {
@@ -76,7 +76,7 @@ func (s *Session) details(l *stats.Ledger) {
 				return x
 			}
 		}
-		return &stats.Line{} // of something that came between the two readings
+		return &stats.Line{} // created between the two readings
 	}
 	timings := s.native.Timings()
 	for i := range timings {
@@ -119,13 +119,13 @@ func (s *Session) details(l *stats.Ledger) {
 	}
 }
 
-// unread reports whether nothing has read the queue so far. A queue without regions holds no packets: who receives there begins operations on its
+// unread reports whether no pipe has read the queue so far. A queue without regions holds no packets: its receivers start operations on its
 // connections.
 func (q *Queue) unread() bool {
 	return !q.read.Load() && len(q.plans) == 0 && len(q.spec.MemoryRegions) > 0
 }
 
-// sources adds to reorder stages what came of each source, and to sockets' queues what came of each peer.
+// sources adds the counts of each source to reorder stages, and those of each peer to queues of sockets.
 func (s *Session) sources(line func(stats.Kind, string, uint32) *stats.Line) {
 	counts := s.native.SourceCounts()
 	for i := range counts {
@@ -157,7 +157,7 @@ func (s *Session) sourceName(c *native.SourceCount) string {
 	return strconv.FormatUint(c.Number, 10)
 }
 
-// emptyHistograms are those that lines of this kind have from the start; stages have those that they fill.
+// emptyHistograms returns the histograms that lines of this kind always have; stages only have those that they fill.
 func emptyHistograms(kind native.LineKind) (list stats.Histograms) {
 	for i := range native.HistogramRows {
 		if r := &native.HistogramRows[i]; r.Line == kind && kind != native.LineStage {
@@ -171,7 +171,7 @@ func emptyHistogram(r *native.HistogramRow) *stats.Histogram {
 	return &stats.Histogram{Name: r.Name, Unit: r.Unit, Title: r.Title}
 }
 
-// readHistogram takes the buckets that are not empty.
+// readHistogram copies the non-empty buckets.
 func readHistogram(to *stats.Histogram, from *native.Histogram) {
 	for k, count := range from.N {
 		if count == 0 {
@@ -186,7 +186,7 @@ func readHistogram(to *stats.Histogram, from *native.Histogram) {
 	to.Sum = from.Sum + from.First*to.N()
 }
 
-// place says which interface each queue's line is of.
+// place sets the engine and the port id of queue lines.
 func (s *Session) place(lines []stats.Line) {
 	for k, i := range s.ifaces {
 		for n := range lines {
@@ -197,7 +197,7 @@ func (s *Session) place(lines []stats.Line) {
 	}
 }
 
-// fault says what a queue's socket met.
+// fault converts an error of a queue's socket.
 func fault(n *native.Fault) stats.Fault {
 	f := stats.Fault{Send: n.Send(), Times: n.N, Text: "other errors"}
 	line := stats.Line{Kind: stats.Rx, Name: n.Name(), QueueID: int(n.QueueID)}

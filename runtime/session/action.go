@@ -14,7 +14,7 @@ var tunnelKinds = map[string]native.TunnelKind{
 	spec.TunnelNVGRE: native.TunnelNVGRE,
 }
 
-// nativeActions is the engine's form of a flow's transforms.
+// nativeActions returns the engine's form of a flow's transforms.
 func nativeActions(actions []*spec.Action) []native.Action {
 	var out []native.Action
 	for _, a := range actions {
@@ -34,7 +34,7 @@ func nativeActions(actions []*spec.Action) []native.Action {
 func tunnelAction(t *spec.Tunnel) native.Action {
 	a := native.Action{
 		Tunnel:   tunnelKinds[t.Type],
-		ID:       max(t.VNI, t.TNI), // one of them is 0: the tunnel hasn't got it
+		ID:       max(t.VNI, t.TNI), // at most one of them is set
 		UDPSrc:   t.UDPSrc,
 		UDPDst:   t.UDPDst,
 		Protocol: t.GREProtocol,
@@ -52,13 +52,13 @@ func tunnelAction(t *spec.Tunnel) native.Action {
 	return a
 }
 
-// address4 gives an IPv4 address in host byte order.
+// address4 returns an IPv4 address in host byte order.
 func address4(a netip.Addr) uint32 {
 	b := a.As4()
 	return binary.BigEndian.Uint32(b[:])
 }
 
-// setTxFlows gives the engine the transmit flows of the configuration.
+// setTxFlows passes the transmit flows of the configuration to the engine.
 func (i *Interface) setTxFlows() error {
 	if i.spec.TX == nil || len(i.spec.TX.Flows) == 0 {
 		return nil

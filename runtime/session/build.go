@@ -9,11 +9,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// virtualRate is the wire's rate on the virtual clock when none is given: on a wire without
-// limit an endless transmission would fit into one instant, and time would never move.
+// virtualRate is the default rate of a wire on the virtual clock: without a limit an endless transmission would fit into one instant, and time would
+// not advance.
 const virtualRate = 100e9
 
-// build makes the native session from the configuration.
+// build creates the native session of the configuration.
 func (s *Session) build(plan corePlan) error {
 	lb := &s.cfg.Loopback
 	conf := native.SessionConf{
@@ -26,7 +26,7 @@ func (s *Session) build(plan corePlan) error {
 			DelayNS: lb.DelayNS, RateBPS: uint64(lb.RateBPS),
 		},
 	}
-	conf.StartNS, conf.MonoNS = s.env.Scheduler.Clock() // the tasks' clock, whatever the wall clock shows by now
+	conf.StartNS, conf.MonoNS = s.env.Scheduler.Clock() // the tasks' clock, which the wall clock may have left behind or overtaken
 	if conf.Virtual {
 		conf.StartNS = s.env.Scheduler.VirtualStart()
 		if conf.Wire.RateBPS == 0 {
@@ -211,7 +211,7 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*
 	return out, nil
 }
 
-// addStatic gives the engine the flows of the configuration.
+// addStatic passes the receive flows of the configuration to the engine.
 func (i *Interface) addStatic() error {
 	if i.spec.RX == nil || len(i.spec.RX.Flows) == 0 {
 		return nil
@@ -225,11 +225,11 @@ func (i *Interface) addStatic() error {
 		flows = append(flows, flow)
 	}
 	acts := func(f Flow) bool { return len(f.Transforms) > 0 }
-	if i.Engine() != spec.EngineDPDK && slices.ContainsFunc(flows, acts) { // its driver says what the device does
+	if i.Engine() != spec.EngineDPDK && slices.ContainsFunc(flows, acts) { // the driver reports what the device does
 		i.s.note("interface %s: transforms of receive flows: software", i.Name())
 	}
 	return located(i.spec.RX.Key("flows"), i.changeRx(i.rxFlows.table.static(flows)))
 }
 
-// littleEndian is the byte order of this host.
+// littleEndian reports the byte order of this host.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1

@@ -8,28 +8,27 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// Burst is one delivery of a batch of packets to a task. Once it has been sent or freed
-// every use of it is an error, for ever. One goroutine: its task's.
+// Burst is a batch of packets owned by a task. After it has been sent or freed every use is an error. It must be used by its task's goroutine only.
 type Burst struct {
 	s           *Session
 	native      native.Burst
 	view        native.View
-	home        *Leases // nil: gone
+	home        *Leases // nil: no longer owned
 	prev, next  *Burst
-	gone        string // what became of it
+	gone        string // reason of the loss of ownership
 	kept        bool
-	picks, also *Burst // selections made of it before it was kept; the next one of its parent
+	picks, also *Burst // selections made of it before it was kept; next selection of its parent
 }
 
-// GoneError is the error of using a burst that is not the task's any more.
+// GoneError is the error of using a burst that the task no longer owns.
 type GoneError struct {
 	How string // "was sent"
 }
 
-// Error tells what became of the burst.
+// Error returns a message with the reason.
 func (e *GoneError) Error() string { return "the burst " + e.How }
 
-// Check returns a *GoneError when the burst must not be used any more.
+// Check returns a *GoneError if the burst must not be used any more.
 func (b *Burst) Check() error {
 	switch {
 	case b.home == nil:
@@ -44,10 +43,10 @@ func (b *Burst) Check() error {
 // Live reports whether the burst can be used.
 func (b *Burst) Live() bool { return b.home != nil && !b.s.closed.Load() }
 
-// Gone reports whether the burst was sent, freed or has ended in another way.
+// Gone reports whether the task no longer owns the burst.
 func (b *Burst) Gone() bool { return b.home == nil }
 
-// release takes the burst out of its leases; the reference is somebody else's now.
+// release removes the burst from its leases; its reference now belongs to another owner.
 func (b *Burst) release(how string) {
 	b.prev.next, b.next.prev = b.next, b.prev
 	b.prev, b.next = nil, nil
@@ -55,7 +54,7 @@ func (b *Burst) release(how string) {
 	b.home, b.gone = nil, how
 }
 
-// drop gives the reference back, unless the session has gone and the memory with it.
+// drop releases the reference, unless the session and its memory are gone.
 func (b *Burst) drop(how string) {
 	if !b.s.closed.Load() {
 		b.native.Unref()
@@ -63,7 +62,7 @@ func (b *Burst) drop(how string) {
 	b.release(how)
 }
 
-// Free returns the burst's buffers, as soon as nobody else reads them.
+// Free frees the burst's buffers as soon as they have no other readers.
 func (b *Burst) Free() error {
 	if err := b.Check(); err != nil {
 		return err
@@ -72,8 +71,7 @@ func (b *Burst) Free() error {
 	return nil
 }
 
-// Keep lets a burst outlive the handler that it was delivered to. Packets that hold much more
-// memory than they need are copied.
+// Keep extends the lifetime of a burst beyond the handler that it was delivered to. Packets in much larger buffers are copied.
 func (b *Burst) Keep() error {
 	if err := b.Check(); err != nil || b.kept {
 		return err
@@ -87,7 +85,7 @@ func (b *Burst) Keep() error {
 // Kept reports whether Keep was called.
 func (b *Burst) Kept() bool { return b.kept }
 
-// EndHandler frees a burst whose handler has ended, unless it was kept, sent or freed, and its selections likewise.
+// EndHandler frees a burst at the end of its handler, unless it was kept, sent or freed. Its selections are treated in the same way.
 func (b *Burst) EndHandler() {
 	for p := b.picks; p != nil; p = p.also {
 		p.EndHandler()
@@ -98,25 +96,25 @@ func (b *Burst) EndHandler() {
 	}
 }
 
-// The following read the burst's columns. They are for live bursts: Check comes first.
+// The following methods read the burst's columns. They require a live burst: call Check first.
 
-// N is the number of packets.
+// N returns the number of packets.
 func (b *Burst) N() int { return int(b.view.N) }
 
-// Bytes is the length of all packets together.
+// Bytes returns the total length of all packets.
 func (b *Burst) Bytes() uint64 { return b.view.Bytes }
 
-// Segments is how many parts each packet has.
+// Segments returns the number of segments of each packet.
 func (b *Burst) Segments() int { return int(b.view.Segments) }
 
-// Flags are the burst's flags, as the reference numbers them.
+// Flags returns the burst's flags, with the reference's values.
 func (b *Burst) Flags() uint32 { return b.view.Flags }
 
-// errReadOnly is the error of changing packets that somebody else reads.
+// errReadOnly is the error of changing packets with other readers.
 var errReadOnly = invalid("its packets are read-only: a second consumer, a writer or a queue that sends them reads them too")
 
-// Writable returns why the packets can't be changed: the burst is gone, or somebody else reads them. It holds for all
-// bursts that share the packets, a selection and what it was made from.
+// Writable returns an error if the packets cannot be changed, because the burst is gone or has other readers. The result applies to all bursts that
+// share the packets, such as a selection and its parent.
 func (b *Burst) Writable() error {
 	if err := b.Check(); err != nil {
 		return err
@@ -127,10 +125,10 @@ func (b *Burst) Writable() error {
 	return nil
 }
 
-// ConnID is the connection that the burst came from, or is to go to; 0: none.
+// ConnID returns the connection that the burst was received from or will be sent to; 0: none.
 func (b *Burst) ConnID() uint32 { return b.view.Conn }
 
-// Clock names the clock of the receive times: "realtime", "virtual" or "file".
+// Clock returns the clock of the receive times: "realtime", "virtual" or "file".
 func (b *Burst) Clock() string {
 	switch b.view.Clock {
 	case native.ClockVirtual:
@@ -141,9 +139,8 @@ func (b *Burst) Clock() string {
 	return "realtime"
 }
 
-// Queue is the queue that received the burst, or that it was allocated for.
-//
-// Of what a stage of the configuration made it is the queue whose packets these were.
+// Queue returns the queue that received the burst, or that it was allocated for. For output of a configured stage it is the queue that received the
+// stage's input.
 func (b *Burst) Queue() *Queue {
 	q := b.s.queueOf(b.view.Queue())
 	if q.home != nil {
@@ -152,11 +149,10 @@ func (b *Burst) Queue() *Queue {
 	return q
 }
 
-// Session is the session that the burst belongs to.
+// Session returns the session of the burst.
 func (b *Burst) Session() *Session { return b.s }
 
-// Lengths are the packets' bytes in a segment. Valid while the burst lives; not to be
-// written.
+// Lengths returns the packets' lengths in a segment, in bytes. The slice is read-only and valid while the burst lives.
 func (b *Burst) Lengths(seg int) ([]uint32, error) {
 	if err := b.checkPacket(seg, 0); err != nil && b.view.N > 0 {
 		return nil, err
@@ -164,20 +160,20 @@ func (b *Burst) Lengths(seg int) ([]uint32, error) {
 	return b.view.Lengths(seg), nil
 }
 
-// FlowIDs are the packets' flow ids, 0: none. Valid while the burst lives.
+// FlowIDs returns the packets' flow ids, 0: none. The slice is valid while the burst lives.
 func (b *Burst) FlowIDs() []uint32 { return b.view.Flows() }
 
-// NoTime is the receive time of a packet that has none: it was made here, or captured without.
+// NoTime is the receive time of a packet without one: generated here, or captured without a timestamp.
 const NoTime = native.NoTime
 
-// RxTimes are receive times, ns since the epoch, or NoTime. Valid while the burst lives.
+// RxTimes returns receive times, ns since the epoch, or NoTime. The slice is valid while the burst lives.
 func (b *Burst) RxTimes() []int64 { return b.view.RxTimes() }
 
-// TimeOrigin is what receive times are counted from for a script: the session's start, or the first packet of the capture.
+// TimeOrigin returns the origin of receive times for scripts: the session's start, or the first packet of the capture.
 func (b *Burst) TimeOrigin() int64 { return b.view.Origin }
 
-// TxTimes are the times at which packets are to be sent, ns since the epoch, 0: at once. To
-// be written; valid while the burst lives. A burst that somebody else reads has none: a selection of it has.
+// TxTimes returns the times at which packets are to be sent, ns since the epoch, 0: immediately. The caller may write to the slice while the burst
+// lives. A burst with other readers has no such times, but a selection of it does.
 func (b *Burst) TxTimes() ([]int64, error) {
 	if err := b.Check(); err != nil {
 		return nil, err
@@ -189,7 +185,7 @@ func (b *Burst) TxTimes() ([]int64, error) {
 	return times, nil
 }
 
-// checkPacket is the bounds check of everything that names a packet.
+// checkPacket checks the bounds of a segment and a packet index.
 func (b *Burst) checkPacket(seg, i int) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -203,7 +199,7 @@ func (b *Burst) checkPacket(seg, i int) error {
 	return nil
 }
 
-// onGPU reports whether all that the CPU can't read of the burst lies in GPUs' memory.
+// onGPU reports whether all device-only segments of the burst are in GPU memory.
 func (b *Burst) onGPU() bool {
 	q := b.s.queueOf(b.view.Queue())
 	for seg := range int(b.view.Segments) {
@@ -220,7 +216,7 @@ func (b *Burst) onGPU() bool {
 	return true
 }
 
-// readable returns why the CPU can't read one of these segments, a bit each.
+// readable returns an error if the CPU cannot read one of the segments in the given bitmap.
 func (b *Burst) readable(segments uint32) error {
 	unreadable := b.view.DeviceOnly & segments
 	if unreadable == 0 {
@@ -240,8 +236,8 @@ func (b *Burst) readable(segments uint32) error {
 	return unsupported("the %s segment of the burst's packets lies in memory region %q, which the CPU can't read; hint: %s", native.Ordinal(seg), region, hint)
 }
 
-// Packet is the memory of a packet's segment: a lease that ends with the burst. To be read; to be written while
-// Writable says so. Of a packet that lies on a GPU whole it is a copy of the first bytes, up to 128, to be read.
+// Packet returns the memory of a packet's segment. It is valid while the burst lives, and may be written to only if Writable returns nil. For a
+// packet entirely in GPU memory it returns a read-only copy of the first bytes, up to 128.
 func (b *Burst) Packet(seg, i int) ([]byte, error) {
 	if err := b.checkPacket(seg, i); err != nil {
 		return nil, err
@@ -255,7 +251,7 @@ func (b *Burst) Packet(seg, i int) ([]byte, error) {
 	return b.view.Packet(seg, i), nil
 }
 
-// Beyond is why a segment of packets can't be read beyond what Packet returns, nor written; nil where it returns all.
+// Beyond returns an error if Packet does not return a whole segment, which then cannot be written either.
 func (b *Burst) Beyond(seg int) error {
 	if seg == 0 && b.view.Heads() {
 		return b.readable(1)
@@ -263,7 +259,7 @@ func (b *Burst) Beyond(seg int) error {
 	return nil
 }
 
-// Peer is the address that packet i came from, empty where the queue has none.
+// Peer returns the source address of packet i; empty if the queue does not record it.
 func (b *Burst) Peer(i int) (string, error) {
 	if err := b.checkPacket(0, i); err != nil {
 		return "", err

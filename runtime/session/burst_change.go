@@ -7,7 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// change runs a native call that alters packets or their lengths and reads the columns anew.
+// change runs a native call that alters packets or their lengths, and reloads the columns.
 func (b *Burst) change(what string, call func(native.Burst) error) error {
 	if err := b.Writable(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -15,7 +15,7 @@ func (b *Burst) change(what string, call func(native.Burst) error) error {
 	return b.alter(what, call)
 }
 
-// alter is change for calls that leave packets alone that somebody else reads.
+// alter is change for calls that do not modify packets with other readers.
 func (b *Burst) alter(what string, call func(native.Burst) error) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (b *Burst) alter(what string, call func(native.Burst) error) error {
 	return nil
 }
 
-// reads returns why the packets' first segment can't be read, where that is to be done.
+// reads returns an error if the packets' first segment must be read and cannot be.
 func (b *Burst) reads(bytes bool) error {
 	err := b.Check()
 	if err == nil && bytes && !b.view.Heads() {
@@ -36,7 +36,7 @@ func (b *Burst) reads(bytes bool) error {
 	return err
 }
 
-// writes returns why the packets' first segment can't be changed.
+// writes returns an error if the packets' first segment cannot be changed.
 func (b *Burst) writes() error {
 	err := b.Writable()
 	if err == nil {
@@ -45,7 +45,7 @@ func (b *Burst) writes() error {
 	return err
 }
 
-// SetLen sets the bytes of packet i in a segment; i = -1: of all packets.
+// SetLen sets the length of packet i in a segment, or of all packets if i is -1.
 func (b *Burst) SetLen(seg, i, n int) error {
 	if err := b.checkPacket(seg, max(i, 0)); err != nil {
 		return err
@@ -64,8 +64,7 @@ func (b *Burst) Truncate(n int) error {
 	return b.change("truncate", func(h native.Burst) error { return h.Truncate(n) })
 }
 
-// FreePacket returns the buffers of packet i, at once or with the burst where somebody else can read them; its length
-// becomes 0 for good.
+// FreePacket frees the buffers of packet i, or with other readers marks them to be freed with the burst. The packet's length becomes 0.
 func (b *Burst) FreePacket(i int) error {
 	if err := b.checkPacket(0, i); err != nil {
 		return err
@@ -73,7 +72,7 @@ func (b *Burst) FreePacket(i int) error {
 	return b.alter("free packet", func(h native.Burst) error { return h.FreePacket(i) })
 }
 
-// FreeSegment returns the buffers of one segment of all packets.
+// FreeSegment frees the buffers of one segment of all packets.
 func (b *Burst) FreeSegment(seg int) error {
 	if err := b.checkPacket(seg, 0); err != nil {
 		return err
@@ -81,7 +80,7 @@ func (b *Burst) FreeSegment(seg int) error {
 	return b.alter("free segment", func(h native.Burst) error { return h.FreeSegment(seg) })
 }
 
-// FreePacketSegment returns the buffer of one segment of packet i.
+// FreePacketSegment frees the buffer of one segment of packet i.
 func (b *Burst) FreePacketSegment(seg, i int) error {
 	if err := b.checkPacket(seg, i); err != nil {
 		return err
@@ -89,7 +88,7 @@ func (b *Burst) FreePacketSegment(seg, i int) error {
 	return b.alter("free packet segment", func(h native.Burst) error { return h.FreePacketSegment(seg, i) })
 }
 
-// redirect makes the packets go to a connection of the burst's session.
+// redirect sets the destination of the packets to a connection of the burst's session.
 func (b *Burst) redirect(c *Conn) error {
 	return b.alter("connection", func(h native.Burst) (err error) {
 		b.native, err = h.Redirect(c.id)
@@ -97,7 +96,7 @@ func (b *Burst) redirect(c *Conn) error {
 	})
 }
 
-// Fill writes the burst's packets from a template, lengths too.
+// Fill writes the burst's packets and lengths from a template.
 func (b *Burst) Fill(t *Template) error {
 	switch {
 	case t.s != b.s:
@@ -112,8 +111,8 @@ func (b *Burst) Fill(t *Template) error {
 	return b.change("template", t.native.Fill)
 }
 
-// Column reads a field of every packet into out, which has room for all; has[i] is 0 where
-// packet i lacks it (nil: not asked). It returns how many packets have it.
+// Column reads a field of every packet into out, which must have room for all; has[i] is 0 if packet i lacks the field (has may be nil). It returns
+// the number of packets that have it.
 func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
 	if err := b.reads(f.ReadsPacket()); err != nil {
 		return 0, err
@@ -124,8 +123,7 @@ func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {
 	return b.native.Column(f, out, has), nil
 }
 
-// Eval computes a number for every packet into out, which has room for all; has[i] is 0 where
-// packet i lacks a field of it (nil: not asked). It returns how many packets have one.
+// Eval computes a number for every packet into out, with the same arguments as Column. It returns the number of packets for which the number exists.
 func (b *Burst) Eval(n *Number, out []uint64, has []uint8) (int, error) {
 	if err := b.reads(n.prog.ReadsPacket()); err != nil {
 		return 0, err
@@ -136,8 +134,7 @@ func (b *Burst) Eval(n *Number, out []uint64, has []uint8) (int, error) {
 	return b.native.Eval(n.prog, out, has), nil
 }
 
-// Set writes v, v + step, v + 2·step … into the field of the packets. It returns how many
-// packets have the field.
+// Set writes v, v + step, v + 2*step ... into the field of the packets. It returns the number of packets that have the field.
 func (b *Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
 	err := b.writes()
 	n := 0
@@ -150,7 +147,7 @@ func (b *Burst) Set(f Field, v, step uint64, csum Csum) (int, error) {
 	return n, nil
 }
 
-// SetPlace is Set of a field that may lie elsewhere in each packet.
+// SetPlace is Set for a field whose position depends on the packet.
 func (b *Burst) SetPlace(p *Place, v, step uint64, csum Csum) (int, error) {
 	if p.prog == nil {
 		return b.Set(p.Field, v, step, csum)
@@ -166,7 +163,7 @@ func (b *Burst) SetPlace(p *Place, v, step uint64, csum Csum) (int, error) {
 	return n, nil
 }
 
-// Checksums computes the checksums of IPv4, UDP, TCP and ICMP of packet i, or of all with i < 0.
+// Checksums computes the IPv4, UDP, TCP and ICMP checksums of packet i, or of all packets if i < 0.
 func (b *Burst) Checksums(i int) error {
 	if err := b.checkPacket(0, max(i, 0)); err != nil {
 		return err
@@ -181,7 +178,7 @@ func (b *Burst) Checksums(i int) error {
 	return nil
 }
 
-// Count is the number of packets that sel accepts.
+// Count returns the number of packets accepted by sel.
 func (b *Burst) Count(sel *Selector) (int, error) {
 	if err := b.reads(sel.prog.ReadsPacket()); err != nil {
 		return 0, err
@@ -189,8 +186,7 @@ func (b *Burst) Count(sel *Selector) (int, error) {
 	return b.native.Count(sel.prog), nil
 }
 
-// Select makes a burst of the packets that sel accepts. It holds b's packets; b stays the
-// caller's. A burst of no packets is a burst too.
+// Select returns a burst of the packets accepted by sel, which may be empty. It references b's packets; the caller still owns b.
 func (b *Burst) Select(sel *Selector) (*Burst, error) {
 	if err := b.reads(sel.prog.ReadsPacket()); err != nil {
 		return nil, err
@@ -199,7 +195,7 @@ func (b *Burst) Select(sel *Selector) (*Burst, error) {
 	return b.Pick(idx[:b.native.Select(sel.prog, idx)])
 }
 
-// Pick makes a burst of the packets with these indices, in their order, as Select does.
+// Pick returns a burst of the packets with these indices, in that order. Ownership is as for Select.
 func (b *Burst) Pick(idx []uint32) (*Burst, error) {
 	if err := b.Check(); err != nil {
 		return nil, err

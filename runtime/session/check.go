@@ -9,12 +9,12 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// OpenError lists what keeps a configuration that is well written from being opened here.
+// OpenError lists the reasons why a valid configuration cannot be opened on this machine.
 type OpenError struct {
 	Issues []spec.Issue
 }
 
-// Error gives one line per fault.
+// Error returns one line per issue.
 func (e *OpenError) Error() string {
 	lines := make([]string, len(e.Issues))
 	for i, is := range e.Issues {
@@ -23,7 +23,7 @@ func (e *OpenError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the faults one by one.
+// Unwrap returns the issues for errors.As.
 func (e *OpenError) Unwrap() []error {
 	errs := make([]error, len(e.Issues))
 	for i, is := range e.Issues {
@@ -32,7 +32,7 @@ func (e *OpenError) Unwrap() []error {
 	return errs
 }
 
-// located puts the place in the configuration before an engine's error.
+// located prefixes an engine's error with its position in the configuration.
 func located(at spec.Source, err error) error {
 	if err == nil {
 		return nil
@@ -40,7 +40,7 @@ func located(at spec.Source, err error) error {
 	return fmt.Errorf("%s%w", strings.TrimSuffix(at.Errorf("\x00").Error(), "\x00"), err)
 }
 
-// checker collects what parses but can't be opened.
+// checker collects settings that are valid but cannot be opened.
 type checker struct {
 	cfg    *spec.Config
 	faults []spec.Issue
@@ -50,13 +50,13 @@ func (c *checker) fault(at spec.Source, format string, args ...any) {
 	c.faults = append(c.faults, at.Errorf(format, args...))
 }
 
-// missing reports something that is known but not built yet.
+// missing reports a feature that is not implemented.
 func (c *checker) missing(at spec.Source, what string) {
 	c.fault(at, "%s not in this version", what)
 }
 
-// Obstacles are what keeps the configuration, which has no faults, from being opened with this build of the program,
-// whatever the machine has. Each has its place in the file.
+// Obstacles returns the reasons why this build of the program cannot open a valid configuration, regardless of the machine, each with its position in
+// the file.
 func Obstacles(cfg *spec.Config) []spec.Issue {
 	issues := append(check(cfg), gpuObstacles(cfg)...)
 	for _, i := range cfg.Interfaces {
@@ -70,10 +70,10 @@ func Obstacles(cfg *spec.Config) []spec.Issue {
 	return issues
 }
 
-// gpuObstacles says which regions' GPUs are missing.
+// gpuObstacles returns the regions whose GPU is missing.
 func gpuObstacles(cfg *spec.Config) (issues []spec.Issue) {
 	if !usesGPU(cfg) {
-		return nil // the driver stays closed
+		return nil // does not open the driver
 	}
 	_, gpus, err := native.GPUs()
 	for _, r := range cfg.MemoryRegions {
@@ -88,7 +88,7 @@ func gpuObstacles(cfg *spec.Config) (issues []spec.Issue) {
 	return issues
 }
 
-// Engines are the names of this version's engines.
+// Engines returns the names of this version's engines.
 func Engines() []string {
 	var names []string
 	for _, e := range native.Engines() {
@@ -97,8 +97,7 @@ func Engines() []string {
 	return names
 }
 
-// check finds everything that keeps the configuration from being opened, but for what only
-// the engines can find out.
+// check returns all issues that prevent opening the configuration, except those that only the engines can detect.
 func check(cfg *spec.Config) []spec.Issue {
 	c := &checker{cfg: cfg}
 	if cfg.Loopback.Mode == "hw" {
@@ -160,7 +159,7 @@ func (c *checker) tx(i *spec.Interface, tx *spec.TX) {
 	}
 }
 
-// endpoints finds two interfaces on one local address. Groups may be shared.
+// endpoints reports interfaces with the same local address. Multicast groups may be shared.
 func (c *checker) endpoints() {
 	owner := map[string]*spec.Interface{}
 	for _, i := range c.cfg.Interfaces {

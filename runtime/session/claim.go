@@ -12,14 +12,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// A claim is a writer's right to the names that begin with its prefix in a folder: files, indexes and manifest.
-// It is a locked file, DIR/.PREFIX.lock, which the kernel lets go of when the process ends, however it does.
+// A claim is a writer's exclusive right to the names with its prefix in a folder: files, indexes and manifest. It is a locked file, DIR/.PREFIX.lock,
+// which the kernel unlocks when the process ends in any way.
 type claim struct{ f *os.File }
 
 var errClaimed = errors.New("another run writes files of this prefix there; hint: give each run a folder or prefix of its own")
 
-// claimPrefix takes the prefix in dir; errClaimed where somebody has it. Where no lock can be had (a folder that is
-// not there, a file system without locks) there is no claim: the files' own locks and exclusive names are left.
+// claimPrefix claims the prefix in dir; it returns errClaimed if another run has it. If locking is not possible (a missing folder, a file system
+// without locks) it returns an empty claim: then only file locks and exclusive creation protect the names.
 func claimPrefix(dir, prefix string) (claim, error) {
 	path := filepath.Join(dir, "."+prefix+".lock")
 	for {
@@ -37,7 +37,7 @@ func claimPrefix(dir, prefix string) (claim, error) {
 		if sameFile(f, path) {
 			return claim{f}, nil
 		}
-		_ = f.Close() // whoever had it removed it after we opened it
+		_ = f.Close() // the previous owner removed it after it was opened here
 	}
 }
 
@@ -47,19 +47,19 @@ func sameFile(f *os.File, path string) bool {
 	return err == nil && gone == nil && os.SameFile(ours, named)
 }
 
-// release lets go of the claim.
+// release unlocks and removes the claim's file.
 func (c claim) release() {
 	if c.f == nil {
 		return
 	}
-	if info, err := c.f.Stat(); err == nil && info.Size() == 0 && sameFile(c.f, c.f.Name()) { // a file with content is not ours
-		_ = os.Remove(c.f.Name()) // before the lock goes
+	if info, err := c.f.Stat(); err == nil && info.Size() == 0 && sameFile(c.f, c.f.Name()) { // a non-empty file was not created here
+		_ = os.Remove(c.f.Name()) // while it is still locked
 	}
 	_ = c.f.Close()
 }
 
-// claimNames takes the prefix of a writer in all its folders, for the session: its writers may share one, as
-// one that failed and the next do. Under the session's lock.
+// claimNames claims a writer's prefix in all its folders, for the session: its writers may share a prefix, for example one that failed and its
+// replacement. The session's lock must be held.
 func (s *Session) claimNames(writer string, o *WriterOptions) error {
 	for _, dir := range o.Dirs {
 		key := filepath.Join(dir, o.Prefix)
@@ -79,7 +79,7 @@ func (s *Session) claimNames(writer string, o *WriterOptions) error {
 	return nil
 }
 
-// replayedAt is the interface that replays a capture which a writer would replace, or append to, in dir; nil: there is none.
+// replayedAt returns the interface that replays a capture that a writer would replace or append to in dir, or nil.
 func (s *Session) replayedAt(dir string, o *WriterOptions) *spec.Interface {
 	if !o.Append && !o.Overwrite {
 		return nil
@@ -104,7 +104,7 @@ func (s *Session) replayedAt(dir string, o *WriterOptions) *spec.Interface {
 	return nil
 }
 
-// releaseNames lets go of all prefixes, once the manifests are written. Under the session's lock.
+// releaseNames releases all prefixes, after the manifests are written. The session's lock must be held.
 func (s *Session) releaseNames() {
 	for _, c := range s.claims {
 		c.release()

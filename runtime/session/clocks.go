@@ -6,7 +6,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// stampWords say what a kind of receive time means.
+// stampWords describes the kinds of receive times.
 var stampWords = map[string]string{
 	"software": "software: the session's clock, when a packet is taken in",
 	"kernel":   "kernel: when it got the packet from its driver",
@@ -15,13 +15,13 @@ var stampWords = map[string]string{
 	"file":     "file: as they were captured",
 }
 
-// timedWords say who keeps to send times: the device, or not.
+// timedWords describes whether the device or software observes send times.
 var timedWords = map[bool]string{
 	true:  "hardware: the device gets a packet up to 10 ms before its time, and holds it until then by its own clock",
 	false: "software: the queue's thread is awake before the time and looks at the clock until it has come",
 }
 
-// noteClocks reports where receive times come from and, where a configuration asks for a device's clock, which there are.
+// noteClocks adds the origin of receive times to the report and, if the configuration requests a device's clock, the available clocks.
 func (s *Session) noteClocks() {
 	asked := false
 	for _, i := range s.ifaces {
@@ -55,7 +55,7 @@ func (s *Session) noteClocks() {
 	}
 }
 
-// ptpText is a PTP clock in words.
+// ptpText returns the description of a PTP clock.
 func ptpText(c native.PTPClock) string {
 	name := fmt.Sprintf("PTP clock ptp%d (%s)", c.Index, c.Name)
 	if c.Err != nil {
@@ -64,7 +64,7 @@ func ptpText(c native.PTPClock) string {
 	return fmt.Sprintf("%s: %.9f s ahead of the system's clock, within %d ns", name, c.Offset.Seconds(), c.Within.Nanoseconds())
 }
 
-// PTPClocks describes the PTP hardware clocks of this host.
+// PTPClocks returns descriptions of the PTP hardware clocks of this host.
 func PTPClocks() []string {
 	list := []string{}
 	for _, c := range native.PTPClocks() {

@@ -9,8 +9,8 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// TestClocks: every engine says where its receive times come from, in its queues and in its report, and what became of
-// a wish for a device's.
+// TestClocks checks that every engine reports the origin of its receive times for queues and in the report, and the result of a request for hardware
+// timestamps.
 func TestClocks(t *testing.T) {
 	kinds := map[string]string{"loop": "software", "loop-copy": "software", "loop-virtual": "virtual", "xdp": "software", "xdp-packet": "kernel", "packet": "kernel", "dpdk": "software", "cards": "software",
 		"udp": "kernel", "udp6": "kernel",
@@ -28,7 +28,7 @@ func TestClocks(t *testing.T) {
 			for text, want := range map[string]bool{
 				"interface b: receive timestamps: " + stampWords[kinds[name]]: true,
 				" engine has no hardware timestamps here":                     asked,
-				"PTP clock": asked && !b.virtual || b.driver != "" && !b.verbs, // it notes its interface's
+				"PTP clock": asked && !b.virtual || b.driver != "" && !b.verbs, // a driver reports its interface's clock
 			} {
 				if strings.Contains(report, text) != want {
 					t.Errorf("%q in the report: %v, want %v\n%s", text, !want, want, report)

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// The grammar and the engine number bases and flags alike.
+// Compile-time checks that the grammar and the engine have the same values of bases and flags.
 var (
 	_ = [1]struct{}{}[expr.BaseStart-native.BaseStart]
 	_ = [1]struct{}{}[expr.BaseMeta-native.BaseMeta]
@@ -19,21 +19,21 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(expr.Insn{})-unsafe.Sizeof(native.Insn{})]
 )
 
-// Fields resolves names of a format beside those that every packet may have; nil: none.
+// Fields resolves names of a format in addition to the common fields; nil: none.
 type Fields interface {
 	Field(name string) (Field, bool)
 	Names() []string
 }
 
-// Condition says which packets a filter passes. Exactly one of Where, Match and Pcap is set.
+// Condition selects the packets that a filter passes. Exactly one of Where, Match and Pcap is set.
 type Condition struct {
 	Where  string      // the text grammar: "udp_dst == 7148 and len > 64"
 	Match  *spec.Match // the match table of flows
-	Pcap   string      // libpcap's language: "udp port 7148"
+	Pcap   string      // libpcap's filter language: "udp port 7148"
 	Fields Fields      // for Where
 }
 
-// Filter makes a stage that passes the packets for which a condition holds.
+// Filter creates a stage that passes the packets for which a condition holds.
 func (s *Session) Filter(name string, c Condition) (*Stage, error) {
 	conf, layer, err := c.compile()
 	if err != nil {
@@ -67,7 +67,7 @@ func (c Condition) compile() (conf native.FilterConf, layer string, err error) {
 	return conf, "", err
 }
 
-// Selector is a compiled condition for Burst.Select and Burst.Count. Safe for concurrent use.
+// Selector is a compiled condition for Burst.Select and Burst.Count. It is safe for concurrent use.
 type Selector struct{ prog *native.Prog }
 
 // CompileSelector compiles a condition in the text grammar.
@@ -83,10 +83,10 @@ func CompileSelector(where string, fields Fields) (*Selector, error) {
 	return &Selector{prog}, nil
 }
 
-// Number is a compiled number for Burst.Eval. Safe for concurrent use.
+// Number is a compiled number for Burst.Eval. Concurrent use is safe.
 type Number struct {
 	prog   *native.Prog
-	Signed bool // its values are two's complement
+	Signed bool // values are in two's complement
 }
 
 // CompileNumber compiles a number over packet fields in the text grammar: "chan // 256".
@@ -134,10 +134,10 @@ func nativeInsns(prog expr.Program) []native.Insn {
 	return insns
 }
 
-// resolver gives the grammar the fields of a format, then those of every packet.
+// resolver resolves the fields of a format, then the common ones.
 type resolver struct{ more Fields }
 
-// Field finds a field by name.
+// Field resolves a field name.
 func (r resolver) Field(name string) (expr.Field, bool) {
 	var f Field
 	ok := false
@@ -153,13 +153,13 @@ func (r resolver) Field(name string) (expr.Field, bool) {
 	}, ok
 }
 
-// deriver is what Fields have that know more than fixed places.
+// deriver returns the Fields if they resolve computed names too, or nil.
 func (r resolver) deriver() expr.Deriver {
 	d, _ := r.more.(expr.Deriver)
 	return d
 }
 
-// Derived finds a number that depends on the packet.
+// Derived resolves a computed number.
 func (r resolver) Derived(name string) (expr.Derived, bool) {
 	if d := r.deriver(); d != nil {
 		return d.Derived(name)
@@ -167,7 +167,7 @@ func (r resolver) Derived(name string) (expr.Derived, bool) {
 	return expr.Derived{}, false
 }
 
-// Constant finds the name of a value.
+// Constant resolves the name of a value.
 func (r resolver) Constant(name string) (uint64, bool) {
 	if d := r.deriver(); d != nil {
 		return d.Constant(name)
@@ -175,7 +175,7 @@ func (r resolver) Constant(name string) (uint64, bool) {
 	return 0, false
 }
 
-// Names lists the names of all fields.
+// Names returns the names of all fields.
 func (r resolver) Names() []string {
 	names := native.FieldNames()
 	if r.more != nil {

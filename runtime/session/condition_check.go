@@ -8,7 +8,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/expr"
 )
 
-// CheckCondition says what is wrong with a condition over packet fields. Names count where all fields are known.
+// CheckCondition returns the error of an invalid condition over packet fields. Names are checked only if all fields are known.
 func CheckCondition(where string, fields Fields, known bool) error {
 	if known {
 		_, err := compileWhere(where, fields)
@@ -24,7 +24,7 @@ func CheckCondition(where string, fields Fields, known bool) error {
 	return nil
 }
 
-// CheckNumber says what is wrong with a number over packet fields. Names count where all fields are known.
+// CheckNumber returns the error of an invalid number over packet fields. The argument known has the same meaning as for CheckCondition.
 func CheckNumber(text string, fields Fields, known bool) error {
 	if known {
 		_, _, err := compileNumber(text, fields)
@@ -40,7 +40,7 @@ func CheckNumber(text string, fields Fields, known bool) error {
 	return nil
 }
 
-// WithNames has further names of fields in front of others (nil: none), for checks alone: it does not say where they lie.
+// WithNames returns Fields with additional names that precede others (nil: none). It is for checks only, as the names have no positions.
 func WithNames(names []string, others Fields) Fields { return ownNames{names, others} }
 
 type ownNames struct {
@@ -48,7 +48,7 @@ type ownNames struct {
 	others Fields
 }
 
-// Field finds a field.
+// Field returns a placeholder for own names.
 func (n ownNames) Field(name string) (Field, bool) {
 	if slices.Contains(n.names, name) {
 		return Field{Base: BasePayload, BitWidth: 32}, true
@@ -59,7 +59,7 @@ func (n ownNames) Field(name string) (Field, bool) {
 	return n.others.Field(name)
 }
 
-// Names lists the fields.
+// Names returns own names, followed by those of others.
 func (n ownNames) Names() []string {
 	if n.others == nil {
 		return n.names
@@ -67,8 +67,8 @@ func (n ownNames) Names() []string {
 	return slices.Concat(n.names, n.others.Names())
 }
 
-// Derived finds a number that depends on the packet.
+// Derived resolves a number through others.
 func (n ownNames) Derived(name string) (expr.Derived, bool) { return resolver{n.others}.Derived(name) }
 
-// Constant finds the name of a value.
+// Constant resolves a value's name through others.
 func (n ownNames) Constant(name string) (uint64, bool) { return resolver{n.others}.Constant(name) }

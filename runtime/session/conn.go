@@ -6,7 +6,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Conn is one connection of a socket interface: a TCP connection, or a UDP peer.
+// Conn is one connection of a socket interface: a TCP connection or a UDP peer.
 type Conn struct {
 	i  *Interface
 	id uint32
@@ -16,13 +16,13 @@ type Conn struct {
 type ConnInfo struct {
 	Local, Peer string // address:port
 	Open        bool
-	Private     string // bytes that the peer gave when it connected or accepted (roce://)
+	Private     string // private data that the peer sent when it connected or accepted (roce://)
 }
 
-// Connecting is what a connection is made to.
+// Connecting is the destination of Connect.
 type Connecting = native.Connecting
 
-// Connect starts a connection. The outcome comes as a Connect item to whoever listens.
+// Connect starts to connect. The result arrives as a Connect item at the task that listens.
 func (i *Interface) Connect(to Connecting) (*Conn, error) {
 	if err := i.s.enter(); err != nil {
 		return nil, err
@@ -35,23 +35,23 @@ func (i *Interface) Connect(to Connecting) (*Conn, error) {
 	return &Conn{i, id}, nil
 }
 
-// Conn is the connection with an id, as an item or a burst names it.
+// Conn returns the connection with an id, as found in items and bursts.
 func (i *Interface) Conn(id uint32) *Conn { return &Conn{i, id} }
 
-// ID is the connection's id, unique in its interface.
+// ID returns the connection's id, unique in its interface.
 func (c *Conn) ID() uint32 { return c.id }
 
-// Interface is the interface that the connection belongs to.
+// Interface returns the interface of the connection.
 func (c *Conn) Interface() *Interface { return c.i }
 
 func (c *Conn) named(err error) error {
-	if err == ErrInvalid { // the engine knows no such connection
+	if err == ErrInvalid { // unknown to the engine
 		err = invalid("it is closed")
 	}
 	return c.i.named(within(fmt.Sprintf("connection %d", c.id), err))
 }
 
-// Info reads what is known of the connection.
+// Info returns the state of the connection.
 func (c *Conn) Info() (ConnInfo, error) {
 	if err := c.i.s.enter(); err != nil {
 		return ConnInfo{}, err
@@ -61,10 +61,10 @@ func (c *Conn) Info() (ConnInfo, error) {
 	return ConnInfo{info.Local, info.Peer, info.Open, info.Private}, c.named(err)
 }
 
-// RxQueue is the queue that receives from the connection.
+// RxQueue returns the queue that receives from the connection.
 func (c *Conn) RxQueue() (*Queue, error) { return c.queue(true) }
 
-// TxQueue is the queue that sends on the connection.
+// TxQueue returns the queue that sends on the connection.
 func (c *Conn) TxQueue() (*Queue, error) { return c.queue(false) }
 
 func (c *Conn) queue(rx bool) (*Queue, error) {
@@ -87,7 +87,7 @@ func (c *Conn) queue(rx bool) (*Queue, error) {
 	return q, nil
 }
 
-// Send makes the burst go to this connection and queues it, as Queue.Send.
+// Send queues the burst for sending on this connection, like Queue.Send.
 func (c *Conn) Send(b *Burst) error {
 	q, err := c.TxQueue()
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Conn) Send(b *Burst) error {
 	return q.Send(b)
 }
 
-// Close closes the connection; whoever listens gets a Disconnect item.
+// Close closes the connection; the task that listens gets a Disconnect item.
 func (c *Conn) Close() error {
 	if err := c.i.s.enter(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (c *Conn) Close() error {
 	return c.named(c.i.native.Disconnect(c.id))
 }
 
-// SetSockopt is setsockopt(2) on the connection.
+// SetSockopt calls setsockopt(2) on the connection.
 func (c *Conn) SetSockopt(level, option int, value []byte) error {
 	if err := c.i.s.enter(); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// server opens a TCP server with framing in worker or direct mode and lets fn talk to it
-// from the outside, through the operating system's own sockets.
+// server opens a TCP server with framing in worker or direct mode and calls fn, which communicates with it through the operating system's own
+// sockets.
 func server(t *testing.T, direct bool, fn func(b *bench, address string) error) {
 	t.Helper()
 	e := engine{name: "tcp", endpoint: "tcp://127.0.0.1", framed: true, direct: direct}
@@ -55,12 +55,12 @@ func server(t *testing.T, direct bool, fn func(b *bench, address string) error) 
 	})
 }
 
-// message is a payload behind a length of two bytes.
+// message returns a payload preceded by its length in two bytes.
 func message(text string) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(text))), text...)
 }
 
-// next waits for an item of a kind, and hands bursts that come before it to the caller.
+// next waits for an item of a kind; other items are kept.
 func (b *bench) next(kind task.Kind) (*task.Item, error) {
 	it, err := b.me.WaitFor(b.deadline(), func(it *task.Item) bool { return it.Kind == kind })
 	if err == nil && it == nil {
@@ -126,7 +126,7 @@ func TestConnectionsHaveTheirOwnTaps(t *testing.T) {
 	})
 }
 
-// passes sends a message from outside and wants it at a tap, with its sender's address.
+// passes sends a message from outside and checks that a tap delivers it with its sender's address.
 func (b *bench) passes(tap *Tap, from net.Conn, text string) error {
 	if _, err := from.Write(message(text)); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (b *bench) passes(tap *Tap, from net.Conn, text string) error {
 	return nil
 }
 
-// answer sends on a connection, sets an option on it, and lets the peer go.
+// answer sends on a connection, sets an option on it, and closes the peer.
 func (b *bench) answer(t *testing.T, c *Conn, peer net.Conn) error {
 	x, err := b.tx.Alloc(b.l, 1)
 	if err != nil {

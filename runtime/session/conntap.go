@@ -2,18 +2,17 @@ package session
 
 import "github.com/daqiri/daqiri-run/runtime/task"
 
-// Connections come and go, stages stay until the session ends: so all connections of a queue
-// that one task taps in the same way share one stage, each with a pipe of its own to it.
+// Stages exist until the session ends, while connections may be short: all connections of a queue with the same task and options share one stage, and
+// each has its own pipe to it.
 
-// connTapKey says which connections share a tap.
+// connTapKey identifies connections that share a tap.
 type connTapKey struct {
 	queue *Queue
 	task  *task.Task
 	opts  TapOptions
 }
 
-// connTaps is the shared stage, and who taps which connection through it. Its maps belong to
-// the task.
+// connTaps is the shared stage and the tap of each connection. Its maps belong to the task.
 type connTaps struct {
 	shared *Tap
 	taps   map[uint32]*Tap
@@ -21,7 +20,7 @@ type connTaps struct {
 	pipes  map[uint32]*Pipe
 }
 
-// Route finds who tapped a connection.
+// Route implements task.Router by the tap of the connection.
 func (c *connTaps) Route(conn uint32) (to, source any, ok bool) {
 	tap, ok := c.taps[conn]
 	return c.to[conn], tap, ok
@@ -29,8 +28,7 @@ func (c *connTaps) Route(conn uint32) (to, source any, ok bool) {
 
 var _ task.Router = (*connTaps)(nil)
 
-// Tap gives t the bursts of this connection, and of no other: they go to no other pipe of
-// the queue. t's goroutine.
+// Tap delivers the bursts of this connection, and of no other, to t. They go to no other pipe of the queue. It must be called on t's goroutine.
 func (c *Conn) Tap(t *task.Task, target any, o TapOptions) (*Tap, error) {
 	q, err := c.RxQueue()
 	if err != nil {
@@ -75,10 +73,10 @@ func (s *Session) connTap(key connTapKey) (*connTaps, error) {
 	return shared, nil
 }
 
-// Forget takes a connection that has ended out of the taps of task t, who has heard of its end: what is
-// queued for it still goes, and nothing more is waited for. t's goroutine.
+// Forget removes an ended connection from the taps of task t after its Disconnect item: bursts already queued are still delivered. It must be called
+// on t's goroutine.
 func (c *Conn) Forget(t *task.Task) {
-	_ = c.Close() // an error says that it is over already
+	_ = c.Close() // fails if already closed
 	for _, shared := range c.i.s.connTapsOf(t) {
 		if p := shared.pipes[c.id]; p != nil {
 			p.Remove()

@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// sum16 adds the words of p to an Internet checksum (RFC 1071) without its last complement.
+// sum16 adds the words of p to an Internet checksum (RFC 1071), without the final complement.
 func sum16(p []byte, sum uint32) uint32 {
 	for ; len(p) > 1; p = p[2:] {
 		sum += uint32(binary.BigEndian.Uint16(p))
@@ -20,12 +20,12 @@ func sum16(p []byte, sum uint32) uint32 {
 	return sum>>16 + sum&0xffff
 }
 
-// TestContractChecksums transmits packets whose fields change: their checksums are right, whoever computes them.
+// TestContractChecksums transmits packets with changing fields and checks that their checksums are correct, whether computed by software or hardware.
 func TestContractChecksums(t *testing.T) {
 	const toFirst = "        flows:\n        - {name: all, id: 5, match: {udp_dst: 7148}, action: {type: queue, id: 0}}\n"
 	for _, e := range engines() {
 		if !e.frames {
-			continue // the kernel's headers
+			continue // the kernel creates the headers
 		}
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +51,7 @@ func TestContractChecksums(t *testing.T) {
 	}
 }
 
-// checksums transmits packets whose field, at an offset, changes, and looks at what comes.
+// checksums transmits packets in which the field at an offset changes, and checks what arrives.
 func (b *bench) checksums(tap *Tap, name string, at int) error {
 	field, ok := FieldNamed(name)
 	if !ok {
@@ -61,7 +61,7 @@ func (b *bench) checksums(tap *Tap, name string, at int) error {
 	if err := b.transmit(101, n, Vary{Field: field, Start: 1000, Step: 7}); err != nil {
 		return err
 	}
-	seen := map[int]bool{} // the queues of a device have no order among them
+	seen := map[int]bool{} // a device's queues are not ordered among each other
 	return b.receive(tap, n, func(x *Burst, i int) error {
 		p, err := x.Packet(0, i)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// The part of the contract suite about flows of engines of frames: queues, hits, tunnels and tags.
+// Contract tests of flows of frame engines: queues, hits, tunnels and tags.
 
 func TestContractFlows(t *testing.T) {
 	static := `        flows:
@@ -36,7 +36,7 @@ func TestContractFlows(t *testing.T) {
 	}
 }
 
-// expectFlow sends packets to a port and wants them on a queue with a flow's id.
+// expectFlow sends packets to a port and expects them on a queue with a flow's id.
 func (b *bench) expectFlow(tap *Tap, udp uint16, queue int, id uint32) error {
 	if err := b.send(1, 2, udp); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b *bench) tapAll() (*Interface, []*Tap, error) {
 	return port, taps, b.s.Start(b.me)
 }
 
-// expectHits wants so many packets, of those that expectFlow sends, in the list of flows; no others are there.
+// expectHits compares the hits of all flows with the number of packets sent by expectFlow.
 func (b *bench) expectHits(t *testing.T, port *Interface, want map[uint32]uint64) {
 	for _, f := range port.Flows() {
 		n := want[f.ID]
@@ -80,7 +80,7 @@ func (b *bench) expectHits(t *testing.T, port *Interface, want map[uint32]uint64
 	}
 }
 
-// ledgerFlow is what the ledger says of a flow, on whichever queue.
+// ledgerFlow returns a flow's counts in the ledger, on any queue.
 func (b *bench) ledgerFlow(port *Interface, id uint32) stats.Flow {
 	for _, l := range b.s.Ledger().Lines {
 		for _, f := range l.Flows {
@@ -92,8 +92,7 @@ func (b *bench) ledgerFlow(port *Interface, id uint32) stats.Flow {
 	return stats.Flow{}
 }
 
-// changeFlows adds, replaces and deletes flows while packets pass, and looks at the ids and
-// queues that packets come with.
+// changeFlows adds, replaces and deletes flows while packets pass, and checks the ids and queues of the packets.
 func (b *bench) changeFlows(t *testing.T) error {
 	port, taps, err := b.tapAll()
 	if err != nil {
@@ -154,8 +153,7 @@ const takeOff = `        flows:
         - {name: tag, id: 12, match: {vlan_id: 7}, actions: [{type: vlan_pop}, {type: queue, id: 0}]}
 `
 
-// TestContractTransforms puts frames into tunnels on one side and takes them out on the other, by flows of the
-// configuration and by others that come and go.
+// TestContractTransforms encapsulates frames on one side and decapsulates them on the other, by flows of the configuration and by dynamic ones.
 func TestContractTransforms(t *testing.T) {
 	for _, e := range engines() {
 		if !e.frames {
@@ -176,7 +174,7 @@ func TestContractTransforms(t *testing.T) {
 	}
 }
 
-// expectWhole sends packets to a port and wants them as they were sent, on a queue with a flow's id.
+// expectWhole sends packets to a port and expects them unchanged, on a queue with a flow's id.
 func (b *bench) expectWhole(tap *Tap, udp uint16, queue int, id uint32) error {
 	if err := b.send(100, 5, udp); err != nil {
 		return err

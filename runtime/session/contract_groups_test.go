@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The part of the contract suite about groups and addresses of an interface.
+// Contract tests of groups and addresses of an interface.
 
-// refuses checks that an error is of a kind, names the interface and has these words.
+// refuses checks that an error is of a kind, names the interface and contains words.
 func refuses(what string, err, kind error, words string) error {
 	if err == nil || !errors.Is(err, kind) || !strings.Contains(err.Error(), "interface b") || !strings.Contains(err.Error(), words) {
 		return fmt.Errorf("%s: %v, want %v with interface b and %q", what, err, kind, words)
@@ -18,7 +18,7 @@ func refuses(what string, err, kind error, words string) error {
 	return nil
 }
 
-// TestContractGroups joins and leaves a group while packets flow; who can't says so.
+// TestContractGroups joins and leaves a group while packets flow; engines without groups return an error.
 func TestContractGroups(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
 		tap, err := b.begin(Wait)
@@ -35,7 +35,7 @@ func TestContractGroups(t *testing.T) {
 		if err := refuses("no group", i.JoinMulticast("10.1.1.1", ""), ErrInvalid, "10.1.1.1"); err != nil {
 			return err
 		}
-		for range 2 { // the second changes nothing
+		for range 2 { // the second call changes nothing
 			if err := i.JoinMulticast(group, ""); err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func TestContractGroups(t *testing.T) {
 			return err
 		}
 		seen := map[uint64]bool{}
-		for !seen[4] { // an interface of frames may see others' besides
+		for !seen[4] { // an interface of frames may receive other packets too
 			x, err := tap.Next(b.l, b.deadline())
 			if err != nil {
 				return fmt.Errorf("after %d of 4 packets: %w", len(seen), err)
@@ -70,7 +70,7 @@ func TestContractGroups(t *testing.T) {
 	})
 }
 
-// TestContractAnswer has an interface without a transmit queue, and sockets, answer: both say why they can't.
+// TestContractAnswer requests answers from an interface without a transmit queue and from sockets; both return an error with the reason.
 func TestContractAnswer(t *testing.T) {
 	withBench(t, "", func(_ *testing.T, b *bench) error {
 		err := b.rx.Interface().Answer([]netip.Addr{netip.MustParseAddr("10.9.1.7")})
@@ -81,9 +81,9 @@ func TestContractAnswer(t *testing.T) {
 	})
 }
 
-// TestConfiguredAnswers has an interface of frames answer an ARP request for an address of its configuration.
+// TestConfiguredAnswers checks that a frame interface answers an ARP request for an address of its configuration.
 func TestConfiguredAnswers(t *testing.T) {
-	both := func(text string) string { // b sends as well, and a receives
+	both := func(text string) string { // b also sends, and a also receives
 		text = strings.Replace(text, "address: left\n", `address: left
       rx:
         queues: [{name: back, id: 0, poll_mode: direct, memory_regions: [out]}]
@@ -129,7 +129,7 @@ func TestConfiguredAnswers(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if p[12] == 8 && p[13] == 6 { // else a report that it listens to fd98::7's group
+				if p[12] == 8 && p[13] == 6 { // otherwise a report that it joined fd98::7's group
 					if p[21] != 2 || [4]byte(p[28:32]) != [4]byte{10, 9, 1, 7} || p[5] != 0xbb {
 						t.Errorf("the answer is % x", p)
 					}

@@ -14,9 +14,9 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// The part of the contract suite about what is in packets: filters, columns, files, times, conversion.
+// Contract tests of packet contents: filters, columns, files, times, conversion.
 
-// seqField is where put writes a packet's number.
+// seqField returns the field into which put writes a packet's number.
 func (b *bench) seqField() Field { return Field{Base: BasePayload, BitWidth: 64} }
 
 func TestContractColumnsAndSelections(t *testing.T) {
@@ -47,7 +47,7 @@ func TestContractColumnsAndSelections(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := x.Free(); err != nil { // the selection holds what it needs
+			if err := x.Free(); err != nil { // the selection keeps its packets
 				return err
 			}
 			for i := range sel.N() {
@@ -128,7 +128,7 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 type sieve struct {
 	name   string
 	cond   Condition
-	frames bool // for queues that hold frames only
+	frames bool // for frame engines only
 	pass   func(b *bench, seq uint64) bool
 }
 
@@ -240,7 +240,7 @@ func TestContractWritesEveryPacket(t *testing.T) {
 	}
 }
 
-// checkPcap reads a nanosecond pcap with a reader of its own.
+// checkPcap checks a nanosecond pcap with an independent reader.
 func (b *bench) checkPcap(path string, want uint64) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -306,11 +306,11 @@ func TestContractTimedSend(t *testing.T) {
 	})
 }
 
-// TestContractConvert: payloads become floats, whoever brought them, and come from where they came.
+// TestContractConvert checks that payloads are converted to floats, with any engine, and that packets keep their origin.
 func TestContractConvert(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
 		data := DataTypes{Input: "int16", Output: "fp32", Network: true}
-		head := 8 // the number
+		head := 8 // sequence number
 		if b.frames {
 			head += headers
 		}
@@ -325,7 +325,7 @@ func TestContractConvert(t *testing.T) {
 	})
 }
 
-// convert sends packets of which every second has an odd length through the stage.
+// convert sends packets, every second one of odd length, through the stage.
 func (b *bench) convert(t *testing.T, st *Stage, data *DataTypes, head int) error {
 	tap, err := b.s.Tap("", b.me, nil, TapOptions{Policy: Wait})
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// A stranger sends numbered packets to interface b without end, and notes when: it is no part of the session.
+// A stranger sends numbered packets to interface b continuously and records the times. It is not part of the session.
 type stranger struct {
 	b       *bench
 	send    func(p []byte) error
 	close   func()
-	allowed atomic.Uint64 // it stays below this number
+	allowed atomic.Uint64 // sequence numbers must stay below
 	quit    atomic.Bool
-	began   []int64 // session clock, before each send
-	ended   []int64 // and after it
+	began   []int64 // session clock before each send
+	ended   []int64 // session clock after each send
 	done    chan error
 }
 
-// newStranger makes the sender of an engine that hears others than its own session; nil where it hears none.
+// newStranger returns the sender for an engine that receives packets from outside its session, or nil.
 func newStranger(b *bench) (*stranger, error) {
 	x := &stranger{b: b, done: make(chan error, 1)}
 	switch {
@@ -55,7 +55,7 @@ func newStranger(b *bench) (*stranger, error) {
 		if err != nil {
 			return nil, err
 		}
-		fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0) // in the task's namespace
+		fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0) // in the task's network namespace
 		if err != nil {
 			return nil, err
 		}
@@ -68,8 +68,8 @@ func newStranger(b *bench) (*stranger, error) {
 	return x, nil
 }
 
-// stayOnCore keeps the calling thread, which ends with its goroutine, on one core. What one core sends over lo or a veth
-// pair arrives in order; each core has a backlog of its own in the kernel, and that of a busy one is overtaken.
+// stayOnCore pins the calling thread, which ends with its goroutine, to one core. Packets sent by one core over lo or a veth pair arrive in order,
+// but each core has its own backlog in the kernel, and that of a busy core may be overtaken.
 func stayOnCore() error {
 	runtime.LockOSThread()
 	var all, one task.CPUs
@@ -87,7 +87,7 @@ func stayOnCore() error {
 	return mask(syscall.SYS_SCHED_SETAFFINITY, &one)
 }
 
-// run sends until it is told to quit, 64 packets ahead of what was received at most until nobody receives any more.
+// run sends until quit is set. While packets are received it is at most 64 packets ahead.
 func (x *stranger) run() {
 	if err := stayOnCore(); err != nil {
 		x.done <- err
@@ -112,8 +112,8 @@ func (x *stranger) run() {
 	x.done <- nil
 }
 
-// Receiving ends at one moment: a stranger who sends on and on through the stop finds all that he sent before it
-// delivered, in order and without a gap, and nothing of what he sent after it in any account.
+// TestContractStopIsOneMoment checks that receiving ends at one moment: of a stranger that keeps sending through the stop, all packets sent before it
+// are delivered, in order and without a gap, and no later packet is in any account.
 func TestContractStopIsOneMoment(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
 		tap, err := b.begin(Wait)
@@ -150,7 +150,7 @@ func TestContractStopIsOneMoment(t *testing.T) {
 			}
 		}
 		x.allowed.Store(1 << 40)
-		for left := uint64(1); left > 0 && err == nil; { // what came before the stop, served as a script would
+		for left := uint64(1); left > 0 && err == nil; { // packets received before the stop, handled as a script would
 			left = b.s.Quiesce(time.Second)
 			it, more := b.me.Wait(b.me.Now())
 			for ; more == nil && it != nil && err == nil; it, more = b.me.Wait(b.me.Now()) {
@@ -159,7 +159,7 @@ func TestContractStopIsOneMoment(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // he sends on
+		time.Sleep(20 * time.Millisecond) // the stranger keeps sending
 		x.quit.Store(true)
 		if err = errors.Join(err, <-x.done); err != nil {
 			return err
@@ -172,7 +172,7 @@ func TestContractStopIsOneMoment(t *testing.T) {
 	})
 }
 
-// judge compares what was delivered with the ledger, and with what the sender noted.
+// judge compares the delivered packets with the ledger and with the times of the sender.
 func (x *stranger) judge(t *testing.T, got uint64) {
 	l := x.b.s.Ledger()
 	for name, want := range map[string]uint64{"b.rx.in": got, "b.rx.out": got, "b.rx.dropped": 0, "b.rx.held": 0, "tap1.in": got, "tap1.dropped": 0} {
@@ -184,9 +184,9 @@ func (x *stranger) judge(t *testing.T, got uint64) {
 		t.Errorf("%d packets of %d were delivered: the stop did not end it", got, len(x.ended))
 	}
 	if x.b.dpdk || x.b.framed || x.b.driver == "AF_XDP" {
-		return // frames of devices, and bytes of streams, have no times: the moment is that of a look at how far they had come
+		return // device frames and stream bytes have no timestamps: the moment is that of a reading of their progress
 	}
-	// The kernel stamps a packet while it is sent. What it is about to hand over at the stop it has 5 ms for.
+	// The kernel timestamps a packet when it is sent, and has 5 ms to deliver it at the stop.
 	const clocks, late = int64(50 * time.Microsecond), int64(20 * time.Millisecond)
 	for seq := range x.ended {
 		if x.ended[seq] < l.EndNS-late && uint64(seq) >= got {
@@ -198,8 +198,8 @@ func (x *stranger) judge(t *testing.T, got uint64) {
 	}
 }
 
-// What waits to be sent at the stop is sent, and received where it goes round within the session; the time of the
-// session runs until then.
+// TestContractStopSendsFirst checks that packets pending in transmit queues at the stop are sent, and received if they are looped back within the
+// session. The session's time ends after that.
 func TestContractStopSendsFirst(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
 		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
@@ -229,7 +229,7 @@ func TestContractStopSendsFirst(t *testing.T) {
 			t.Errorf("the session ran for %v s, and its packets took %v s to leave", l.Seconds(), least)
 		}
 		got, _ := l.Lookup("b.rx.in")
-		unheard := b.veth || b.dpdk || b.devices != "" || b.rdma == "UC" || b.rdma == "UD" // nobody says that a packet has come
+		unheard := b.veth || b.dpdk || b.devices != "" || b.rdma == "UC" || b.rdma == "UD" // the arrival of packets is not reported
 		if !unheard && got != sent {
 			t.Errorf("%v packets were received of %v", got, sent)
 		}

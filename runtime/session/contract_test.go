@@ -11,8 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// The contract suite: what a script may rely on, whatever engine serves it and whoever
-// polls. One row an engine; see engines.
+// The contract suite checks the guarantees that all engines give, in worker and in direct mode. The engines are listed by engines.
 
 func TestContractOrderAndLengths(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
@@ -92,7 +91,7 @@ func TestContractCounters(t *testing.T) {
 	})
 }
 
-// checkGone uses a burst that is not the task's any more in every way.
+// checkGone checks that all uses of a burst fail after its ownership has ended.
 func (b *bench) checkGone(t *testing.T, x *Burst, how string) {
 	t.Helper()
 	if x.Live() || !strings.Contains(fmt.Sprint(x.Check()), how) {
@@ -332,7 +331,7 @@ func TestContractCloseInMidTraffic(t *testing.T) {
 	}
 }
 
-// pinnedMemory is what devices have pinned of this process, as the kernel says.
+// pinnedMemory returns the kernel's figure of memory of this process pinned by devices.
 func pinnedMemory() (string, error) {
 	text, err := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(text), "\nVmPin:")
@@ -347,11 +346,11 @@ func TestContractReopen(t *testing.T) {
 				fds, rounds := -1, 100
 				switch {
 				case e.cards != "" || e.devices != "":
-					rounds = 4 // a card takes its time to find its link, more so where it is emulated
+					rounds = 4 // a card needs time to find its link, more so if emulated
 				case e.veth:
-					rounds = 10 // the kernel takes its time to close the sockets
+					rounds = 10 // the kernel needs time to close the sockets
 				case e.rdma != "" && e.name != "rdma-rc/worker":
-					rounds = 10 // emulated: the whole hundred once
+					rounds = 10 // emulated; one variant runs all hundred
 				}
 				for round := range rounds {
 					b, err := e.open(me, "")

@@ -6,21 +6,21 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// KindConvert is the kind of a stage that converts the elements of payloads, packet by packet.
+// KindConvert is the kind of a stage that converts the payload elements of single packets.
 const KindConvert = "convert"
 
-// ConvertOptions say where the payloads are that a convert stage converts, and to what.
+// ConvertOptions describes the position of payloads and their conversion.
 type ConvertOptions struct {
-	MemoryRegion      string // of the packets that it makes
+	MemoryRegion      string // region of the output packets
 	Data              DataTypes
-	PayloadByteOffset int // from the packet's start, or with AtPayload from the innermost payload's
+	PayloadByteOffset int // relative to the packet, or with AtPayload to the innermost payload
 	AtPayload         bool
 	Header, Length    string // as in ReorderOptions
 	Fields            Fields
-	Policy            Policy // when no buffer is free
+	Policy            Policy // if no buffer is free
 }
 
-// Convert makes a stage that makes packets whose payloads have elements of another type. What is in front of the payload stays.
+// Convert creates a stage that outputs packets with converted payload elements. Bytes before the payload are unchanged.
 func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
 	region, err := s.Region(o.MemoryRegion)
 	if err != nil {

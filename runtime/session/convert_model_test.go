@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// What conversions have to give, slowly: a small float is the nearest of two neighbours.
+// A slow model of conversions: a small float is the nearest of two neighbors.
 
 var elementBits = map[string]int{"int4": 4, "int8": 8, "int16": 16, "int32": 32}
 
-// element reads the i-th one of a payload.
+// element returns element i of a payload.
 func (d *DataTypes) element(p []byte, i int) int64 {
 	var order binary.ByteOrder = binary.NativeEndian
 	if d.Network {
@@ -33,7 +33,7 @@ func (d *DataTypes) element(p []byte, i int) int64 {
 	return int64(int32(order.Uint32(p[4*i:])))
 }
 
-// nearest finds the bits, up to those of infinity, whose value is nearest to x; of two that are as near the even ones.
+// nearest returns the bits, up to those of infinity, whose value is nearest to x, with ties to even.
 func nearest(x float64, infinity uint16, value func(bits uint16) float64) uint16 {
 	lo, hi := uint16(0), infinity
 	for hi-lo > 1 {
@@ -50,7 +50,7 @@ func nearest(x float64, infinity uint16, value func(bits uint16) float64) uint16
 	return hi
 }
 
-// half is the value of an fp16; its infinity counts as what would come next.
+// half returns the value of an fp16; infinity has the value that would follow the largest number.
 func half(bits uint16) float64 {
 	if bits>>10 == 0 {
 		return math.Ldexp(float64(bits), -24)
@@ -60,7 +60,7 @@ func half(bits uint16) float64 {
 
 func brain(bits uint16) float64 { return float64(math.Float32frombits(uint32(bits) << 16)) }
 
-// append adds what an element becomes.
+// append appends a converted element.
 func (d *DataTypes) append(out []byte, v int64) []byte {
 	f := float64(float32(v))
 	sign := uint16(0)
@@ -82,7 +82,7 @@ func (d *DataTypes) append(out []byte, v int64) []byte {
 	return binary.NativeEndian.AppendUint64(out, math.Float64bits(float64(v)))
 }
 
-// convert is what a payload becomes; false: it is no whole number of elements.
+// convert converts a payload, or returns false if it is not a whole number of elements.
 func (d *DataTypes) convert(p []byte) ([]byte, bool) {
 	if d == nil {
 		return p, true

@@ -7,20 +7,20 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// KindCopy is the kind of a stage that moves bursts into another region.
+// KindCopy is the kind of a stage that moves bursts to another region.
 const KindCopy = "copy"
 
-// CopyOptions say where a copy stage puts packets, and what it makes of their payloads.
+// CopyOptions describes the destination of a copy stage and the conversion of payloads.
 type CopyOptions struct {
 	MemoryRegion      string
-	Data              *DataTypes // of payloads; nil: packets stay as they are
-	PayloadByteOffset int        // where the payload begins that is converted, as in ConvertOptions
+	Data              *DataTypes // conversion of payloads; nil: none
+	PayloadByteOffset int        // start of the payload to convert, as in ConvertOptions
 	AtPayload         bool
-	Policy            Policy // when no buffer is free
+	Policy            Policy // if no buffer is free
 }
 
-// Copy makes a stage that moves bursts into another region, of the host or of a GPU. They come from the stage's own queue,
-// Out, in order; where a GPU's memory is among source and region, the GPU moves them.
+// Copy creates a stage that moves bursts to another region, on the host or on a GPU. They are output in order through the stage's own queue, Out. If
+// source or destination is in GPU memory, the GPU copies.
 func (s *Session) Copy(name string, o CopyOptions) (*Stage, error) {
 	region, err := s.Region(o.MemoryRegion)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Session) Copy(name string, o CopyOptions) (*Stage, error) {
 	return st, nil
 }
 
-// adopt says that what the stage hands out is what this source holds, as all its sources have to.
+// adopt sets the layer of the stage's output to that of its source, which must be the same for all sources.
 func (st *Stage) adopt(source *Queue) {
 	if st.kind == KindCopy && st.layer == "" {
 		st.layer = source.Layer()
@@ -56,13 +56,13 @@ func (st *Stage) adopt(source *Queue) {
 	}
 }
 
-// ownQueue gives the stage its queue.
+// ownQueue sets the stage's output queue.
 func (s *Session) ownQueue(st *Stage, q native.Queue, as *spec.Queue) {
 	st.out = &Queue{rx: true, native: q, stage: st, i: s.newInterface(&spec.Interface{Name: st.name}, native.Iface{}), spec: as}
 	s.queues.Store(q, st.out)
 }
 
-// largestBatch is the most packets that a burst of the session has.
+// largestBatch returns the maximum number of packets of a burst in the session.
 func (s *Session) largestBatch() int {
 	most := 1
 	for _, i := range s.cfg.Interfaces {

@@ -7,21 +7,21 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// StorageError says that a writer's files can't be begun: a name that is taken, a folder that can't be written to.
+// StorageError reports that a writer's files cannot be created: a name in use, or a folder that is not writable.
 type StorageError struct{ Err error }
 
 func (e *StorageError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the error below.
+// Unwrap returns the underlying error.
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// DeviceError says that a stage, a queue, or a persistent kernel could not do its work because of a device, or of itself.
+// DeviceError reports the failure of a stage, a queue, or a persistent kernel, caused by a device or by itself.
 type DeviceError struct {
-	Stage     string // empty: it is a queue,
+	Stage     string // empty: a queue,
 	Queue     string // or a kernel
 	Kernel    string
-	Why       string // what its driver said; empty where Abandoned
-	Abandoned bool   // it did not end: its packets count as stopped, its memory and thread stay for as long as the process
+	Why       string // the driver's message; empty if Abandoned
+	Abandoned bool   // did not end: its packets count as stopped, and its memory and thread exist until the process ends
 }
 
 func (e *DeviceError) Error() string {
@@ -38,7 +38,7 @@ func (e *DeviceError) Error() string {
 	return fmt.Sprintf("stage %s: %s", e.Stage, e.Why)
 }
 
-// DeviceErrors lists those that err joins.
+// DeviceErrors returns the device errors that are joined in err.
 func DeviceErrors(err error) (found []*DeviceError) {
 	if e, ok := err.(*DeviceError); ok {
 		return []*DeviceError{e}
@@ -51,7 +51,7 @@ func DeviceErrors(err error) (found []*DeviceError) {
 	return found
 }
 
-// deviceError is what a device did to the stage, or nil.
+// deviceError returns the stage's device error, or nil.
 func (st *Stage) deviceError() error {
 	if st.native.Abandoned() {
 		return &DeviceError{Stage: st.name, Abandoned: true}
@@ -62,7 +62,7 @@ func (st *Stage) deviceError() error {
 	return nil
 }
 
-// queueError is what a device did to one of the session's queues, or nil. With the lock.
+// queueError returns the first device error of the session's queues, or nil. The lock must be held.
 func (s *Session) queueError() error {
 	if queue, why := s.native.Failure(); queue != "" {
 		return &DeviceError{Queue: queue, Why: why}
@@ -70,18 +70,18 @@ func (s *Session) queueError() error {
 	return nil
 }
 
-// UsesDevices reports whether a GPU reaches memory of the session, or a kernel works on it, so that DeviceError may become
-// an error. Any goroutine.
+// UsesDevices reports whether a GPU accesses memory of the session or a kernel uses it, so that DeviceError may return an error. It may be called
+// from any goroutine.
 func (s *Session) UsesDevices() bool { return s.devices.Load() }
 
-// usesGPU reports whether GPUs have memory of the session, or reach its own.
+// usesGPU reports whether the session has regions in GPU memory or regions accessible to GPUs.
 func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
 
 func isForGPU(r *spec.MemoryRegion) bool {
 	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
 }
 
-// DeviceError is the first thing that a device did to a stage, queue or kernel of a running session, or nil. Owner's thread.
+// DeviceError returns the first device error of a stage, queue or kernel of a running session, or nil. It must be called on the owner's thread.
 func (s *Session) DeviceError() error {
 	if s.enter() != nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// findDPDK names the library that `make build` has left at the root.
+// findDPDK locates the library that `make build` creates in the root folder.
 func findDPDK() error {
 	require.HugePages()
 	if os.Getenv("DAQIRI_DPDK") != "" {
@@ -32,18 +32,18 @@ func findDPDK() error {
 
 var vdevs atomic.Uint32
 
-// vdev is the address of a virtual device of this driver that nobody else uses.
+// vdev returns the address of a new virtual device of this driver.
 func vdev(driver, args string) string {
 	return strings.TrimSuffix(fmt.Sprintf("vdev:%s%d,%s", driver, vdevs.Add(1), args), ",")
 }
 
-// dpdkRig is a session with one dpdk interface that has both directions.
+// dpdkRig is a session with one dpdk interface for both directions.
 type dpdkRig struct {
-	regions string // of the receive queue; "in" and "head" are there besides "both"
+	regions string // regions of the receive queue, out of "in", "head" and "both"
 	tx      string // region of the transmit queue
 	rxQueues,
 	txQueues int
-	extra string // of the rx section
+	extra string // appended to the rx section
 }
 
 func (r dpdkRig) yaml(address string) string {
@@ -96,7 +96,7 @@ func (r dpdkRig) open(me *task.Task, address string) (*bench, error) {
 	return b, err
 }
 
-// run has a task use a session on a device of this driver, and ends it.
+// run runs a task with a session on a device of this driver, and closes the session.
 func (r dpdkRig) run(t *testing.T, driver string, fn func(b *bench) error) {
 	t.Helper()
 	t.Parallel()
@@ -110,7 +110,7 @@ func (r dpdkRig) run(t *testing.T, driver string, fn func(b *bench) error) {
 	})
 }
 
-// end closes the session and checks what every test leaves behind.
+// end closes the session and performs the checks common to all tests.
 func (b *bench) end(t *testing.T) {
 	t.Helper()
 	b.quiesce()
@@ -126,15 +126,15 @@ func (b *bench) end(t *testing.T) {
 	}
 }
 
-// report is the session's report as one text.
+// report returns the session's report as one text.
 func (b *bench) report() string { return strings.Join(b.s.Report(), "\n") }
 
-// TestDPDKRing sends over a device that hears itself: by reference, by a copy into another region, and split over two.
+// TestDPDKRing sends over a device in loopback: by reference, by a copy to another region, and split over two regions.
 func TestDPDKRing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rig    dpdkRig
-		copied float64 // of each 100 packets
+		copied float64 // out of 100 packets
 		says   string
 	}{
 		{"by reference", dpdkRig{regions: "both", tx: "both"}, 0, "stay where the device put them"},
@@ -185,8 +185,8 @@ func TestDPDKRing(t *testing.T) {
 	}
 }
 
-// TestDPDKSegments sends packets that lie in two buffers each, of the region that the receiver has too: they are none that a
-// burst can have as they are, and come whole, in one buffer or in two.
+// TestDPDKSegments sends packets of two buffers each from the receiver's region. A burst cannot reference such packets, so they are copied to one
+// buffer or to two.
 func TestDPDKSegments(t *testing.T) {
 	for name, rig := range map[string]dpdkRig{
 		"into one buffer":          {regions: "both", tx: "both, both"},
@@ -246,7 +246,7 @@ func TestDPDKSegments(t *testing.T) {
 	}
 }
 
-// unseen are things to do with a burst of packets 0 to 9 that nobody has looked at; those that come back in consequence.
+// unseen lists operations on a burst of packets 0 to 9 whose columns were never read, and the packets that return as a result.
 var unseen = []struct {
 	name string
 	do   func(b *bench, x *Burst) error
@@ -304,7 +304,7 @@ var unseen = []struct {
 	}, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 }
 
-// TestDPDKUnseen does things to bursts whose columns are not filled yet: the packets are the same as ever, and no buffer is lost.
+// TestDPDKUnseen performs operations on bursts whose columns are not filled yet, and checks that packets are intact and that no buffer is lost.
 func TestDPDKUnseen(t *testing.T) {
 	for _, c := range unseen {
 		t.Run(c.name, func(t *testing.T) {
@@ -348,8 +348,7 @@ func TestDPDKUnseen(t *testing.T) {
 	}
 }
 
-// TestDPDKFewBuffers receives of a device that gives all frames that it is asked for or none, into a region of fewer than a
-// batch.
+// TestDPDKFewBuffers receives from a device that delivers either all requested frames or none, into a region with fewer buffers than a batch.
 func TestDPDKFewBuffers(t *testing.T) {
 	dpdkRig{regions: "few", tx: "both"}.run(t, "net_null", func(b *bench) error {
 		tap, err := b.begin(Drop)
@@ -369,10 +368,10 @@ func TestDPDKFewBuffers(t *testing.T) {
 	})
 }
 
-// TestDPDKRefuses opens what can't be opened: the error names the interface and says what to do.
+// TestDPDKRefuses checks that the errors of configurations that cannot be opened name the interface and suggest a fix.
 func TestDPDKRefuses(t *testing.T) {
 	one, noInterface := dpdkRig{regions: "both", tx: "both"}, "No such device"
-	if os.Geteuid() != 0 { // such a socket is opened before its interface is looked for
+	if os.Geteuid() != 0 { // the socket is opened before the interface is looked up
 		noInterface = "may need root"
 	}
 	for _, c := range []struct {

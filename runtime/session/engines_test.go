@@ -17,31 +17,31 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// engine is one row of the contract suite: a configuration with a transmit queue on
-// interface a and two receive queues on interface b (one on sockets), which a feeds.
+// engine is one row of the contract suite: a configuration in which a transmit queue on interface a feeds two receive queues (one for sockets) on
+// interface b.
 type engine struct {
 	name     string
-	frames   bool   // queues hold frames, and there are flows
-	endpoint string // URI without the port, of sockets
+	frames   bool   // queues hold frames, and flows are available
+	endpoint string // URI without the port, for sockets
 	framed   bool
-	copies   bool // buffers of the two sides differ, so that packets are copied
+	copies   bool // the sides have buffers of different sizes, so packets are copied
 	direct   bool
 	virtual  bool
 	veth     bool   // the interfaces are a pair of virtual Ethernet devices
 	dpdk     bool   // through DPDK's af_packet devices, or
 	cards    string // these two PCI cards on one wire, "ADDRESS,ADDRESS"
 	devices  string // these two Linux interfaces on one wire, "NAME,NAME", that are up
-	rdma     string // this transport, between two RDMA devices on one wire:
-	server   string // the address of the server's, b,
-	client   string // and of the client's, a
-	verbs    bool   // through the library that stands in for libibverbs
-	driver   string // that the report must name, where veth or devices
-	faults   string // of the wire, after the clock
-	tx       string // goes to interface a's tx section
-	key      string // goes to both interfaces
+	rdma     string // RDMA transport between two devices on one wire
+	server   string // address of the server, b
+	client   string // address of the client, a
+	verbs    bool   // uses the stand-in for libibverbs
+	driver   string // expected in the report, with veth or devices
+	faults   string // wire options after the clock
+	tx       string // appended to interface a's tx section
+	key      string // appended to both interfaces
 }
 
-// engines is every engine in worker and in direct mode.
+// engines returns every engine in worker and in direct mode.
 func engines() []engine {
 	base := []engine{
 		{name: "loop", frames: true},
@@ -56,14 +56,14 @@ func engines() []engine {
 		{name: "udp6", endpoint: "udp://[::1]"},
 		{name: "tcp", endpoint: "tcp://127.0.0.1", framed: true},
 	}
-	if cards := os.Getenv("DAQIRI_TEST_CARDS"); cards != "" { // in a virtual machine: one test at a time
+	if cards := os.Getenv("DAQIRI_TEST_CARDS"); cards != "" { // in a virtual machine, one test at a time
 		base = append(base, engine{name: "cards", frames: true, dpdk: true, cards: cards})
 	}
-	if devices := os.Getenv("DAQIRI_TEST_DEVICES"); devices != "" { // there, too
+	if devices := os.Getenv("DAQIRI_TEST_DEVICES"); devices != "" { // same environment
 		_, right, _ := strings.Cut(devices, ",")
 		base = append(base, engine{name: "zero-copy", frames: true, devices: devices, driver: "AF_XDP on " + right + ": zero-copy"})
 	}
-	if addresses := os.Getenv("DAQIRI_TEST_RDMA"); addresses != "" { // there, too
+	if addresses := os.Getenv("DAQIRI_TEST_RDMA"); addresses != "" { // same environment
 		server, client, _ := strings.Cut(addresses, ",")
 		for _, transport := range []string{"RC", "UC", "UD"} {
 			base = append(base, engine{name: "rdma-" + strings.ToLower(transport), rdma: transport, server: server, client: client})
@@ -82,21 +82,21 @@ func engines() []engine {
 	return all
 }
 
-// lacks is the error of a test that this machine lacks something for.
+// lacks is the error of a test whose requirement this machine does not meet.
 type lacks struct {
-	what string // as DAQIRI_REQUIRE names it
+	what string // name of the requirement in DAQIRI_REQUIRE
 	err  error
 }
 
 func (l lacks) Error() string { return l.what + ": " + l.err.Error() }
 
-// skip ends a test for want of something, or fails it where DAQIRI_REQUIRE names that.
+// skip skips a test for a missing requirement, or fails it if DAQIRI_REQUIRE names the requirement.
 func skip(t *testing.T, l lacks) {
 	t.Helper()
 	require.Lack(t, l.what, l.err.Error())
 }
 
-// freePort asks the system for a port that nobody uses, at this moment.
+// freePort returns a port that is currently free.
 func freePort(endpoint string) (int, error) {
 	_, host, _ := strings.Cut(endpoint, "://")
 	port, err := require.FreePort(strings.Trim(host, "[]"))
@@ -108,7 +108,7 @@ func freePort(endpoint string) (int, error) {
 	return port, nil
 }
 
-// yaml writes the engine's configuration. extra goes to interface b's rx section.
+// yaml returns the engine's configuration. extra is appended to interface b's rx section.
 func (e engine) yaml(extra string) (string, error) {
 	poll := "cpu_core: -1\n          batch_size: 32\n          timeout_us: 200"
 	if e.direct {
@@ -196,7 +196,7 @@ daqiri:
 %s`, stream, loopback, kind, kind, rxBuf, left, a, strings.Replace(poll, "\n          timeout_us: 200", "", 1), e.tx, right, b, poll, second, extra), nil
 }
 
-// bench is a session under test and what its task works with.
+// bench is a session under test with its task and queues.
 type bench struct {
 	engine
 	s      *Session
@@ -205,14 +205,14 @@ type bench struct {
 	l      *Leases
 }
 
-// vethPair puts the calling thread into a network namespace of its own, with the pair left and right. Its task's sockets
-// and workers are there too; all of it ends with the task's thread. Nobody but the test sends there.
-// AF_XDP does not take devices with more queues than an interface may have, so that AF_PACKET has to do.
+// vethPair moves the calling thread to a new network namespace with the pair left and right, which its task's sockets and workers share. The
+// namespace ends with the task's thread and has no other traffic. AF_XDP rejects devices with more queues than an interface may have, which selects
+// AF_PACKET.
 func vethPair(driver string) error {
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		return lacks{"netns", err}
 	}
-	// Else a device whose MTU grows beyond IPv6's least begins to speak.
+	// Without this, a device whose MTU is raised above IPv6's minimum starts to send.
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
 	queues := 1
 	if driver == "AF_PACKET" {
@@ -221,7 +221,7 @@ func vethPair(driver string) error {
 	return addPair(queues)
 }
 
-// addPair makes the pair in the calling thread's namespace.
+// addPair creates the pair in the calling thread's namespace.
 func addPair(queues int) error {
 	for _, line := range []string{
 		fmt.Sprintf("link add left numrxqueues %d type veth peer name right numrxqueues %[1]d", queues),
@@ -235,8 +235,8 @@ func addPair(queues int) error {
 	return nil
 }
 
-// open opens the engine's session on the calling task. Others, tests in parallel too, may take the port that was free:
-// then it is another one.
+// open opens the engine's session on the calling task. It retries with another port if the free one is taken meanwhile, for example by a parallel
+// test.
 func (e engine) open(me *task.Task, extra string) (b *bench, err error) {
 	for range 20 {
 		if b, err = e.tryOpen(me, extra); !errors.Is(err, syscall.EADDRINUSE) {
@@ -302,8 +302,7 @@ func onTask(t *testing.T, fn func(me *task.Task) error) {
 	}
 }
 
-// withBench runs fn on a session of every engine, and checks what every test leaves behind:
-// no buffers outside their pools, and accounts that add up.
+// withBench runs fn on a session of every engine, and then checks that all buffers are back in their pools and that the accounts add up.
 func withBench(t *testing.T, extra string, fn func(t *testing.T, b *bench) error) {
 	for _, e := range engines() {
 		t.Run(e.name, func(t *testing.T) {
@@ -332,7 +331,7 @@ func withBench(t *testing.T, extra string, fn func(t *testing.T, b *bench) error
 	}
 }
 
-// quiesce ends the traffic; bursts that wait for room in taps are freed.
+// quiesce stops the traffic and frees the bursts that wait in taps.
 func (b *bench) quiesce() {
 	for b.s.Quiesce(time.Second) > 0 {
 		if it, err := b.me.Wait(b.me.Now()); err == nil && it != nil && it.Kind == task.Burst {
@@ -341,13 +340,12 @@ func (b *bench) quiesce() {
 	}
 }
 
-// deadline is when a wait that has to succeed gives up.
+// deadline returns the timeout of a wait that must succeed.
 func (b *bench) deadline() int64 { return b.me.Now() + int64(20*time.Second) }
 
 const headers = 14 + 20 + 8
 
-// put writes packet seq of a length into p: a UDP frame to a port, or a bare payload, with
-// the number at the start of the payload and a pattern after it.
+// put writes packet seq into p: a UDP frame to a port, or a bare payload, with the number at the start of the payload and a pattern after it.
 func (b *bench) put(p []byte, seq uint64, port uint16) {
 	if b.frames {
 		clear(p[:headers])
@@ -365,7 +363,7 @@ func (b *bench) put(p []byte, seq uint64, port uint16) {
 	}
 }
 
-// seq reads the number of a packet and checks the pattern after it.
+// seq returns the number of a packet and checks the pattern after it.
 func (b *bench) seq(p []byte) (uint64, error) {
 	if b.frames {
 		p = p[headers:]
@@ -379,7 +377,7 @@ func (b *bench) seq(p []byte) (uint64, error) {
 	return seq, nil
 }
 
-// fill writes packets of 100 bytes; a wire that is a bridge passes no frame whose sender is nobody.
+// fill writes packets of 100 bytes; they have a valid source address, because a bridge drops other frames.
 func (b *bench) fill(x *Burst) error {
 	if err := x.SetLen(0, -1, 100); err != nil {
 		return err
@@ -394,7 +392,7 @@ func (b *bench) fill(x *Burst) error {
 	return nil
 }
 
-// length is the length of packet seq: 60 and more, so that no engine pads.
+// length returns the length of packet seq: at least 60, so that no engine pads it.
 func (b *bench) length(seq uint64) int { return 60 + int(seq*37)%1000 }
 
 // begin taps the receive queue and starts the session.
@@ -406,7 +404,7 @@ func (b *bench) begin(policy Policy) (*Tap, error) {
 	return tap, err
 }
 
-// send sends packets first … first + n - 1 in one burst.
+// send sends packets first ... first + n - 1 in one burst.
 func (b *bench) send(first uint64, n int, port uint16) error {
 	x, err := b.tx.Alloc(b.l, n)
 	for errors.Is(err, ErrNoBurst) || errors.Is(err, ErrNoPacket) {
@@ -431,7 +429,7 @@ func (b *bench) send(first uint64, n int, port uint16) error {
 	return b.tx.Send(x)
 }
 
-// receive takes n packets from a tap and hands each to check.
+// receive takes n packets from a tap and calls check for each.
 func (b *bench) receive(tap *Tap, n int, check func(x *Burst, i int) error) error {
 	for got := 0; got < n; {
 		x, err := tap.Next(b.l, b.deadline())

@@ -10,22 +10,21 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Env is what a session needs from the process.
+// Env is the environment of a session in the process.
 type Env struct {
 	Scheduler *task.Scheduler
-	Owner     *task.Task // that opens and closes it; nil: no task
+	Owner     *task.Task // opens and closes the session; nil: no task
 	Cores     Cores
 	Program   Program // for manifests
 }
 
-// Cores says which processors the workers of queues get. The zero Cores takes cpu_core as
-// it is written.
+// Cores selects the processors of workers. The zero Cores uses cpu_core as configured.
 type Cores struct {
-	Auto bool  // whatever this host has
-	List []int // instead of the cores in the file, in the order in which they appear there
+	Auto bool  // any cores of this host
+	List []int // replacements of the configured cores, in order of appearance
 }
 
-// ParseCores reads "auto", a list such as "2,4-7", or "" for the zero Cores.
+// ParseCores parses "auto", a list such as "2,4-7", or "" for the zero Cores.
 func ParseCores(text string) (Cores, error) {
 	switch text {
 	case "":
@@ -54,7 +53,7 @@ func ParseCores(text string) (Cores, error) {
 	return c, nil
 }
 
-// workerQueues lists the queues that workers serve, in the order of the file.
+// workerQueues returns the queues served by workers, in the order of the file.
 func workerQueues(cfg *spec.Config) []*spec.Queue {
 	var list []*spec.Queue
 	for _, i := range cfg.Interfaces {
@@ -67,13 +66,13 @@ func workerQueues(cfg *spec.Config) []*spec.Queue {
 	return list
 }
 
-// corePlan is which core each worker's queue gets, and words about it.
+// corePlan is the core of each worker's queue, with notes for the report.
 type corePlan struct {
 	of    map[*spec.Queue]int
 	notes []string
 }
 
-// cores lists the cores that workers are pinned to.
+// cores returns the cores that workers are pinned to.
 func (p corePlan) cores() []int {
 	var list []int
 	for _, core := range p.of {
@@ -85,10 +84,10 @@ func (p corePlan) cores() []int {
 	return list
 }
 
-// planCores decides where workers run. Faults name the queue and its line.
+// planCores assigns cores to workers. Errors name the queue and its line.
 func planCores(cfg *spec.Config, want Cores, host task.CPUs) (corePlan, []spec.Issue) {
 	queues := workerQueues(cfg)
-	var asked []int // the distinct cores of the file, in order
+	var asked []int // distinct cores of the file, in order
 	for _, q := range queues {
 		if q.CPUCore >= 0 && !slices.Contains(asked, q.CPUCore) {
 			asked = append(asked, q.CPUCore)
@@ -114,13 +113,13 @@ func planCores(cfg *spec.Config, want Cores, host task.CPUs) (corePlan, []spec.I
 	return plan, faults
 }
 
-// choose gives each core of the file one of this host.
+// choose maps each core of the file to one of this host.
 func (p *corePlan) choose(asked []int, want Cores, host task.CPUs) (given []int, fault *spec.Issue) {
 	switch {
 	case want.Auto:
 		free := host.List()
 		if len(free) > 1 {
-			free = free[1:] // the first is left to everything else
+			free = free[1:] // the first core is left to all other threads
 		}
 		if len(asked) > len(free) {
 			p.notes = append(p.notes, fmt.Sprintf("cores: %d asked for, %d free: workers are not pinned", len(asked), len(free)))
@@ -136,7 +135,7 @@ func (p *corePlan) choose(asked []int, want Cores, host task.CPUs) (given []int,
 	return want.List, nil
 }
 
-// ranges writes 0,1,2,5 as "0-2,5".
+// ranges formats 0,1,2,5 as "0-2,5".
 func ranges(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {

@@ -10,36 +10,36 @@ import (
 // Field is a field of 1 to 64 bits in each packet.
 type Field = native.Field
 
-// Csum is what becomes of the IPv4, UDP, TCP and ICMP checksums of packets in which a field is set.
+// Csum selects how checksums of IPv4, UDP, TCP and ICMP are handled when a field is set.
 type Csum = native.Csum
 
-// What becomes of checksums.
+// Values of Csum.
 const (
 	CsumKeep   = native.CsumKeep
-	CsumUpdate = native.CsumUpdate // they follow by the difference: right ones stay right, wrong ones wrong
+	CsumUpdate = native.CsumUpdate // incremental update: correct checksums stay correct, wrong ones wrong
 )
 
-// What a field's offset counts from, and its flags.
+// Bases of a field's offset, and its flags.
 const (
-	BaseStart   = native.BaseStart   // the first byte of what the queue holds
-	BaseL3      = native.BaseL3      // the network header
-	BaseL4      = native.BaseL4      // the transport header
-	BasePayload = native.BasePayload // the innermost payload
+	BaseStart   = native.BaseStart   // first byte of the packet
+	BaseL3      = native.BaseL3      // network header
+	BaseL4      = native.BaseL4      // transport header
+	BasePayload = native.BasePayload // innermost payload
 	FieldLE     = native.FieldLE     // little endian
 	FieldSigned = native.FieldSigned
 )
 
-// FieldNamed returns the field of that name that every packet may have, such as "udp_dst".
+// FieldNamed returns a common field by name, such as "udp_dst".
 func FieldNamed(name string) (Field, bool) { return native.FieldNamed(name) }
 
-// Place is where a field lies that may be elsewhere in each packet. Safe for concurrent use.
+// Place is the position of a field that may depend on the packet. It is safe for concurrent use.
 type Place struct {
 	Field Field
-	prog  *native.Prog // bits further on; nil: always there
+	prog  *native.Prog // additional bits; nil: fixed position
 	code  []native.Insn
 }
 
-// CompilePlace finds a field by its name.
+// CompilePlace resolves a field name to its position.
 func CompilePlace(name string, fields Fields) (*Place, error) {
 	code, f, err := expr.CompilePlace(name, resolver{fields})
 	if err != nil {
@@ -53,11 +53,11 @@ func CompilePlace(name string, fields Fields) (*Place, error) {
 	return p, err
 }
 
-// At is where f lies, which moves as p's field does.
+// At returns a Place of f that moves with p's field.
 func (p *Place) At(f Field) *Place { return &Place{Field: f, prog: p.prog, code: p.code} }
 
-// LayerOf is where in a packet a layer is: "frame", "network", "transport" or "payload"; of a packet that is no frame all
-// of it is its payload. False: the packet has none.
+// LayerOf returns the range of a layer in a packet: "frame", "network", "transport" or "payload". A packet that is not a frame is all payload. ok is
+// false if the packet lacks the layer.
 func LayerOf(packet []byte, frame bool, layer string) (from, to int, ok bool) {
 	if !frame {
 		return 0, len(packet), layer == "payload" || layer == "frame"
@@ -77,5 +77,5 @@ func LayerOf(packet []byte, frame bool, layer string) (from, to int, ok bool) {
 	return from, to, ok && from >= 0 && from <= to
 }
 
-// FieldNames lists the names that FieldNamed knows.
+// FieldNames returns the names that FieldNamed accepts.
 func FieldNames() []string { return native.FieldNames() }

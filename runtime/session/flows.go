@@ -13,11 +13,11 @@ import (
 
 // flowSide is an interface's flows of one direction.
 type flowSide struct {
-	what    string // in an error
+	what    string // name in errors
 	table   *flowTable
-	last    *uint32 // the last id given out: no two interfaces of a session give the same out
+	last    *uint32 // last id assigned; ids are unique in a session
 	prepare func(*Flow) error
-	change  func(*flowChange) error // gives the engine a change, and carries it out unless it is refused
+	change  func(*flowChange) error // passes a change to the engine, and applies it unless it is refused
 }
 
 func (s *Session) newInterface(conf *spec.Interface, n native.Iface) *Interface {
@@ -27,19 +27,19 @@ func (s *Session) newInterface(conf *spec.Interface, n native.Iface) *Interface 
 	return i
 }
 
-// AddFlows adds flows to a group: all or none. They take effect between two bursts. The
-// ids are theirs in order; a packet carries the id of the flow that it matched first.
+// AddFlows adds flows to a group, all or none, and returns their ids in order. They take effect between two bursts. A packet has the id of the first
+// flow that it matches.
 func (i *Interface) AddFlows(group string, flows []Flow) (ids []uint32, err error) {
 	return i.put(&i.rxFlows, group, flows, (*flowTable).add)
 }
 
-// ReplaceFlows replaces all flows of a group, which may have none yet: all or none.
+// ReplaceFlows replaces all flows of a group, which may be empty, or none on error.
 func (i *Interface) ReplaceFlows(group string, flows []Flow) (ids []uint32, err error) {
 	return i.put(&i.rxFlows, group, flows, (*flowTable).replace)
 }
 
-// AddTxFlows adds transmit flows to a group: all or none. They take effect between two bursts: the first that a
-// frame matches says what is put in front of it. Transmit flows have groups and ids of their own.
+// AddTxFlows adds transmit flows to a group, all or none. They take effect between two bursts; the first flow that a frame matches defines the
+// headers to add. Transmit flows have separate groups and ids.
 func (i *Interface) AddTxFlows(group string, flows []Flow) (ids []uint32, err error) {
 	return i.put(&i.txFlows, group, flows, (*flowTable).add)
 }
@@ -84,7 +84,7 @@ func flowTitle(f *Flow, k int) string {
 	return fmt.Sprintf("%d", k+1)
 }
 
-// prepareRx checks a flow's queues and makes its native match.
+// prepareRx checks a flow's queues and sets its native match.
 func (i *Interface) prepareRx(f *Flow) (err error) {
 	if len(f.Queues) == 0 || len(f.Queues) > native.MaxQueues {
 		return invalid("it needs 1 to %d queues", native.MaxQueues)
@@ -102,7 +102,7 @@ func (i *Interface) prepareRx(f *Flow) (err error) {
 	return err
 }
 
-// prepareTx checks a transmit flow's actions and makes its native match.
+// prepareTx checks a transmit flow's actions and sets its native match.
 func (i *Interface) prepareTx(f *Flow) (err error) {
 	if len(i.tx) == 0 {
 		return invalid("the interface has no transmit queue")
@@ -123,7 +123,7 @@ func (i *Interface) changeRx(c *flowChange) error {
 	return nil
 }
 
-// changeTx gives the engine the whole table: transmit flows are few.
+// changeTx passes the whole table to the engine, because transmit flows are few.
 func (i *Interface) changeTx(c *flowChange) error {
 	after := &flowChange{added: slices.Clone(c.added)}
 	for _, f := range i.txFlows.table.all() {
@@ -144,11 +144,10 @@ func (side *flowSide) apply(c *flowChange) {
 	*side.last = max(*side.last, c.last)
 }
 
-// settleAfter is how long after a change of flows the next one is not waited for any more.
+// settleAfter is the time without changes of flows after which the table is tidied.
 const settleAfter = 100 * time.Millisecond
 
-// settleSoon has the engine tidy up its table of receive flows when no more changes come: a change is quick because
-// it leaves that to do.
+// settleSoon schedules the engine's tidying of its table of receive flows, which changes leave out to be fast.
 func (i *Interface) settleSoon() {
 	if i.settle != nil {
 		i.settle.Reset(settleAfter)
@@ -165,7 +164,7 @@ func (i *Interface) settleSoon() {
 	})
 }
 
-// retitle keeps the names of flows up to date. The ledger still has deleted ones: as many as have counters keep theirs.
+// retitle updates the names of flows. The ledger keeps the names of deleted flows, up to the number of counters.
 func (i *Interface) retitle(c *flowChange) {
 	for _, f := range c.gone {
 		i.former = append(i.former, f.ID)
@@ -179,7 +178,7 @@ func (i *Interface) retitle(c *flowChange) {
 	}
 }
 
-// DeleteFlows deletes the flows of a group and returns how many they were.
+// DeleteFlows deletes the flows of a group and returns their number.
 func (i *Interface) DeleteFlows(group string) (int, error) {
 	return i.delete(&i.rxFlows, "group "+group, func(t *flowTable) *flowChange { return t.removeGroup(group) })
 }
@@ -190,7 +189,7 @@ func (i *Interface) DeleteFlow(id uint32) error {
 	return err
 }
 
-// DeleteTxFlows deletes the transmit flows of a group and returns how many they were.
+// DeleteTxFlows deletes a group of transmit flows and returns their number.
 func (i *Interface) DeleteTxFlows(group string) (int, error) {
 	return i.delete(&i.txFlows, "group "+group, func(t *flowTable) *flowChange { return t.removeGroup(group) })
 }
@@ -219,14 +218,14 @@ func (i *Interface) delete(side *flowSide, which string, plan func(*flowTable) *
 	return len(c.gone), nil
 }
 
-// TxFlows lists the transmit flows in the order in which they are asked.
+// TxFlows returns the transmit flows in matching order.
 func (i *Interface) TxFlows() []Flow {
 	i.s.mu.Lock()
 	defer i.s.mu.Unlock()
 	return i.txFlows.table.list()
 }
 
-// Flows lists the flows in the order in which they are asked, with what came of them.
+// Flows returns the flows in matching order, with their hits.
 func (i *Interface) Flows() []Flow {
 	i.s.mu.Lock()
 	list := i.rxFlows.table.list()
@@ -241,7 +240,7 @@ func (i *Interface) Flows() []Flow {
 	return list
 }
 
-// hits sums up what queues received, by flow id; all: no flow had to do without a counter.
+// hits returns the sums of received packets by flow id; all is false if a flow has no counter of its own.
 func (i *Interface) hits() (hits map[uint32]FlowHits, all bool) {
 	hits, all = map[uint32]FlowHits{}, true
 	for _, l := range i.s.Ledger().Lines {

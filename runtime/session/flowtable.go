@@ -12,56 +12,55 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// StaticGroup is the group of the flows that the configuration gives.
+// StaticGroup is the group of the flows in the configuration.
 const StaticGroup = "static"
 
-// maxFlowID is the highest id of a dynamic flow: 24 bits, as a packet's mark has.
+// maxFlowID is the maximum id of a dynamic flow: 24 bits, like a packet's mark.
 const maxFlowID = 1<<24 - 1
 
-// Flow is a rule of an interface: packets that match get its id, are changed by its
-// transforms, and go to its queues, by hash when there are several.
+// Flow is a rule of an interface: matching packets get its id, are changed by its transforms, and go to its queues, by hash if there are several.
 type Flow struct {
 	Group  string
-	Name   string // unique in its group; empty: made from the id
-	ID     uint32 // given out by the table
+	Name   string // unique in its group; empty: derived from the id
+	ID     uint32 // assigned by the table
 	Match  spec.Match
-	Queues []int // ids of receive queues; of a transmit flow: none
+	Queues []int // ids of receive queues; empty for a transmit flow
 
-	// Hits is what came of it so far, before its transforms; nil where it isn't counted by itself: its id is 0, too
-	// many flows came before, or it is a transmit flow. Set by Interface.Flows.
+	// Hits counts its packets so far, before its transforms. It is nil for flows without a counter: with id 0, beyond the maximum number of counters,
+	// or transmit flows. It is set by Interface.Flows.
 	Hits *FlowHits
 
-	// Transforms are the actions that change packets, in order. A receive flow is for frames that have what they take
-	// off, and Match is asked of the frame inside; one that is broken is dropped and counted as bad_tunnel.
+	// Transforms are the actions that change packets, in order. A decapsulating receive flow applies to frames with the headers to remove, and Match
+	// to the inner frame; malformed frames are dropped and counted as bad_tunnel.
 	Transforms []*spec.Action
 
 	match native.Match
-	order uint64 // its group's place, then its own in the group
+	order uint64 // position of its group, then its position in the group
 }
 
-// FlowHits is what an interface's receive queues received of a flow.
+// FlowHits counts what an interface's receive queues received of a flow.
 type FlowHits struct{ Packets, Bytes uint64 }
 
-// flowTable is an interface's flows: groups in the order in which they came, flows in a group
-// likewise. Its methods only say what a change would be; it changes when the engine has done it.
+// flowTable is an interface's flows: groups in the order of creation, with flows in the same order. Its methods return planned changes, which are
+// applied after the engine has accepted them.
 type flowTable struct {
-	byID   map[uint32]*Flow // of those that share an id, one
+	byID   map[uint32]*Flow // one of those that share an id
 	groups map[string]*flowGroup
-	places uint32 // groups so far
-	last   uint32 // the last id given out
+	places uint32 // number of groups so far
+	last   uint32 // last id assigned
 }
 
 // flowGroup is a group with at least one flow.
 type flowGroup struct {
 	place uint32
-	used  uint32 // places in it so far
+	used  uint32 // number of positions used so far
 	names map[string]*Flow
 }
 
-// flowChange is what one call does to a table: flows of one group go, others come.
+// flowChange is the change of a table by one call: flows of one group to remove and to add.
 type flowChange struct {
 	gone, added []*Flow
-	last        uint32 // the last id given out, after it
+	last        uint32 // last id assigned after the change
 }
 
 func newFlowTable() *flowTable {
@@ -82,12 +81,12 @@ func (t *flowTable) static(flows []Flow) *flowChange {
 	return c
 }
 
-// add puts flows at the end of a group, or at the end of the table when the group is new.
+// add appends flows to a group, or to the table if the group is new.
 func (t *flowTable) add(group string, flows []Flow) (*flowChange, error) {
 	return t.put(group, flows, false)
 }
 
-// replace puts flows where a group's flows are.
+// replace replaces a group's flows in place.
 func (t *flowTable) replace(group string, flows []Flow) (*flowChange, error) {
 	return t.put(group, flows, true)
 }
@@ -124,8 +123,7 @@ func (t *flowTable) put(group string, flows []Flow, instead bool) (*flowChange, 
 	return c, nil
 }
 
-// freshID counts on from the last id, so that one is not soon given out again. The ids of the flows that a
-// change takes out are still in use.
+// freshID returns the next id after the last one, so that ids are not reused soon. Ids of flows that a change removes are still in use.
 func (t *flowTable) freshID(last *uint32, taken map[uint32]bool) (uint32, error) {
 	for range maxFlowID {
 		*last = *last%maxFlowID + 1
@@ -136,7 +134,7 @@ func (t *flowTable) freshID(last *uint32, taken map[uint32]bool) (uint32, error)
 	return 0, fmt.Errorf("flows: all %d ids are in use", maxFlowID)
 }
 
-// removeGroup takes out a group's flows.
+// removeGroup removes a group's flows.
 func (t *flowTable) removeGroup(group string) *flowChange {
 	c := &flowChange{last: t.last}
 	if g := t.groups[group]; g != nil {
@@ -145,7 +143,7 @@ func (t *flowTable) removeGroup(group string) *flowChange {
 	return c
 }
 
-// removeID takes out the flow with an id. Flows of the configuration may share the id 0.
+// removeID removes the flow with an id. Flows of the configuration may share the id 0.
 func (t *flowTable) removeID(id uint32) *flowChange {
 	c := &flowChange{last: t.last}
 	switch f := t.byID[id]; {
@@ -162,7 +160,7 @@ func (t *flowTable) removeID(id uint32) *flowChange {
 	return c
 }
 
-// apply carries a change out.
+// apply applies a change.
 func (t *flowTable) apply(c *flowChange) {
 	t.last = c.last
 	for _, f := range c.gone {
@@ -185,7 +183,7 @@ func (t *flowTable) apply(c *flowChange) {
 	}
 }
 
-// orders names the rules that a change takes out, for the engine.
+// orders returns the engine's keys of the rules that a change removes.
 func (c *flowChange) orders() []uint64 {
 	orders := make([]uint64, len(c.gone))
 	for k, f := range c.gone {
@@ -194,14 +192,14 @@ func (c *flowChange) orders() []uint64 {
 	return orders
 }
 
-// rules is the engine's form of the flows that a change adds.
+// rules returns the engine's form of the flows that a change adds.
 func (c *flowChange) rules() []native.ActedRule {
 	rules := make([]native.ActedRule, len(c.added))
 	for k, f := range c.added {
 		r := &rules[k]
 		r.Match, r.FlowID, r.Order = f.match, f.ID, f.order
 		r.Actions = nativeActions(f.Transforms)
-		r.NQueues = uint16(len(f.Queues)) // the engine gives transmit flows one
+		r.NQueues = uint16(len(f.Queues)) // the engine sets one for transmit flows
 		if len(f.Queues) > 1 {
 			r.RSS = 1
 		}
@@ -212,7 +210,7 @@ func (c *flowChange) rules() []native.ActedRule {
 	return rules
 }
 
-// ids are those of the flows that a change adds, in order.
+// ids returns the ids of the flows that a change adds, in order.
 func (c *flowChange) ids() []uint32 {
 	ids := make([]uint32, len(c.added))
 	for k, f := range c.added {
@@ -221,7 +219,7 @@ func (c *flowChange) ids() []uint32 {
 	return ids
 }
 
-// all are the flows, in any order.
+// all returns the flows, in any order.
 func (t *flowTable) all() []*Flow {
 	var out []*Flow
 	for _, g := range t.groups {
@@ -230,7 +228,7 @@ func (t *flowTable) all() []*Flow {
 	return out
 }
 
-// list copies the flows for a caller, in the order in which they are asked.
+// list returns a copy of the flows in matching order.
 func (t *flowTable) list() []Flow {
 	out := make([]Flow, 0, len(t.byID))
 	for _, f := range t.all() {
@@ -241,7 +239,7 @@ func (t *flowTable) list() []Flow {
 	return out
 }
 
-// groupNames lists the groups, for an error.
+// groupNames returns the names of the groups, for an error.
 func (t *flowTable) groupNames() string {
 	if len(t.groups) == 0 {
 		return "there are none"

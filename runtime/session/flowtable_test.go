@@ -14,7 +14,7 @@ func flows(names ...string) []Flow {
 	return list
 }
 
-// order tells a table as "group.name" in the order of asking.
+// order returns "group.name" of all flows in matching order.
 func order(t *flowTable) string {
 	var out []string
 	for _, f := range t.list() {
@@ -36,7 +36,7 @@ func TestFlowTable(t *testing.T) {
 		name string
 		do   func() (*flowChange, error)
 		ids  []uint32
-		want string // the order, or a part of the error
+		want string // expected order, or a part of the error
 		bad  bool
 	}{
 		{"add", add("g", "a", "b"), []uint32{8, 9}, "static.s1 static.s2 g.a g.b", false},

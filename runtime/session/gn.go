@@ -13,26 +13,26 @@ import (
 // KindRing is the kind of the stage of a kernel's receive ring.
 const KindRing = "ring"
 
-// GNState is what is known of a persistent kernel's rings.
+// GNState is the state of a persistent kernel's rings.
 type GNState = native.GNState
 
-// Rings say what a persistent kernel has.
+// Rings describes the rings of a persistent kernel.
 type Rings struct {
-	TX, RX, Semaphores int      // slots of each
-	Ops                []string // of transmit rings
+	TX, RX, Semaphores int      // number of slots of each
+	Ops                []string // operations of transmit rings
 }
 
-// MaxKernelRings is how many rings of a kind a kernel has at most; the others say how many writers and regions.
+// MaxKernelRings is the maximum number of rings of a kind of a kernel; the others limit its writers and regions.
 const (
 	MaxKernelRings   = native.MaxGNRings
 	MaxKernelWriters = native.MaxGNWriters
 	MaxKernelRegions = native.MaxGNRegions
 )
 
-// RingOps are the operations that a transmit ring may take.
+// RingOps returns the operations available to transmit rings.
 func RingOps() []string { return native.GNOps() }
 
-// PersistentOptions say what a persistent kernel works on.
+// PersistentOptions configures a persistent kernel.
 type PersistentOptions struct {
 	Name            string
 	Kernel          *kernel.Kernel
@@ -40,19 +40,19 @@ type PersistentOptions struct {
 	Rings           Rings
 	TX, RX          []*Queue
 	Regions, Remote []string
-	Writers         []*Stage // of files, by the numbers that the kernel knows them by
-	Conn            *Conn    // Remote are what its peer lends; nil: regions of the session
+	Writers         []*Stage // file writers, indexed by the kernel
+	Conn            *Conn    // selects the memory lent by its peer for Remote; nil: regions of the session
 	Semaphores      int
 	Args            []kernel.Arg
-	RegionArgs      map[int]string // arguments that are regions' numbers, by their places in Args
-	Policy          Policy         // of packets that find a receive ring full
-	Limit           time.Duration  // of the kernel's waits that name none
-	Timers          bool           // histograms of how long operations took
-	Timeout         time.Duration  // of a kernel in a process of its own: how long it may be silent
-	Restarts        int            // how often one that died is started anew
+	RegionArgs      map[int]string // arguments that are region numbers, by position in Args
+	Policy          Policy         // for packets that find a receive ring full
+	Limit           time.Duration  // default timeout of the kernel's waits
+	Timers          bool           // record histograms of operation latencies
+	Timeout         time.Duration  // kernel in a separate process: maximum time without progress
+	Restarts        int            // maximum number of restarts after a crash
 }
 
-// Persistent is a kernel that runs beside the proxy of its rings. One goroutine.
+// Persistent is a kernel that runs next to the proxy of its rings. It must be used by one goroutine.
 type Persistent struct {
 	s       *Session
 	name    string
@@ -65,10 +65,10 @@ type Persistent struct {
 	stopped bool
 }
 
-// ContextArg is the argument that becomes the address of a persistent kernel's context.
+// ContextArg is the argument that is replaced by the address of a persistent kernel's context.
 var ContextArg = kernel.Arg{KernelArg: native.GNPort}
 
-// StartPersistent starts a kernel with rings of queues of the session. Somebody is to look whether it is Running.
+// StartPersistent starts a kernel with rings of queues of the session. The caller must poll Running.
 func (s *Session) StartPersistent(o PersistentOptions) (*Persistent, error) {
 	for _, q := range o.TX {
 		if q.spec.TxKernel == "per_burst" {
@@ -123,7 +123,7 @@ func (s *Session) StartPersistent(o PersistentOptions) (*Persistent, error) {
 	return p, nil
 }
 
-// openPersistent makes the context, and stages of its receive rings.
+// openPersistent creates the context and the stages of its receive rings.
 func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, error) {
 	regions, err := s.regionsNamed(o.Name, o.Regions)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	if o.Conn != nil {
 		conf.Conn = o.Conn.id
 	}
-	for k := 2; s.ringsTaken(conf.Name); k++ { // started again
+	for k := 2; s.ringsTaken(conf.Name); k++ { // restarted
 		conf.Name = fmt.Sprintf("%s.%d", o.Name, k)
 	}
 	for _, q := range slices.Concat(o.TX, o.RX) {
@@ -162,7 +162,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, err
 	}
 	p := &Persistent{s: s, name: conf.Name, native: n, kernel: o.Kernel, uses: o.Args, regions: slices.Concat(o.Regions, o.Remote)}
-	runtime.AddCleanup(p, native.GN.Release, n) // what is known of it can be asked for after the session
+	runtime.AddCleanup(p, native.GN.Release, n) // its state is available after the session's end
 	s.persistents = append(s.persistents, p)
 	s.devices.Store(true)
 	var stages []*Stage
@@ -174,7 +174,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	return p, stages, nil
 }
 
-// ringName is the name of a ring's stage, as the engine makes it.
+// ringName returns the name of a ring's stage, as the engine forms it.
 func ringName(kernel, kind string, i, n int) string {
 	if n == 1 {
 		return kernel + "." + kind
@@ -198,7 +198,7 @@ func (s *Session) regionsNamed(kernel string, names []string) ([]native.Region, 
 	return list, nil
 }
 
-// remoteNamed is the memory that put, get and add work on: what the peer of a connection lends, or regions.
+// remoteNamed returns the memory for put, get and add: what the peer of a connection lends, or regions.
 func (s *Session) remoteNamed(o PersistentOptions) (regions []native.Region, peers []native.Remote, err error) {
 	if o.Conn == nil {
 		regions, err = s.regionsNamed(o.Name, o.Remote)
@@ -221,7 +221,7 @@ func (s *Session) remoteNamed(o PersistentOptions) (regions []native.Region, pee
 	return nil, peers, nil
 }
 
-// writersOf are those whose files the kernel's bytes go to.
+// writersOf returns the native writers of the kernel.
 func (s *Session) writersOf(o PersistentOptions) (list []native.Stage, err error) {
 	for _, w := range o.Writers {
 		switch {
@@ -245,7 +245,7 @@ func natives(queues []*Queue) []native.Queue {
 	return list
 }
 
-// Name is the kernel's name, in the names of its rings.
+// Name returns the kernel's name, which is part of the names of its rings.
 func (p *Persistent) Name() string { return p.name }
 
 // Running reports whether the kernel runs.
@@ -254,13 +254,13 @@ func (p *Persistent) Running() bool {
 	return !p.native.Ended()
 }
 
-// State reads what became of its rings.
+// State returns the state of its rings.
 func (p *Persistent) State() GNState {
 	defer runtime.KeepAlive(p)
 	return p.native.State()
 }
 
-// Error says why the kernel could not do its work, or nil.
+// Error returns the reason of a failure of the kernel, or nil.
 func (p *Persistent) Error() error {
 	if p.State().ABIDiffers {
 		return invalid("kernel %s: it was compiled against another version of gn.h than this program has: hint: compile it again", p.name)
@@ -268,7 +268,7 @@ func (p *Persistent) Error() error {
 	return p.deviceError()
 }
 
-// deviceError is why the kernel failed, or nil.
+// deviceError returns the error of the kernel's operation, or nil.
 func (p *Persistent) deviceError() error {
 	if p.op == nil {
 		return nil
@@ -279,13 +279,14 @@ func (p *Persistent) deviceError() error {
 	return nil
 }
 
-// Drained reports whether all that the kernel posted is done.
+// Drained reports whether all operations posted by the kernel are complete.
 func (p *Persistent) Drained() bool {
 	defer runtime.KeepAlive(p)
 	return p.native.Idle()
 }
 
-// WaitsFor says what is not over: the kernel, what it posted, or, unread, what it sent to a queue that nothing reads: that ends with a reader alone.
+// WaitsFor describes what is incomplete: the kernel or its operations. unread is true for packets sent to a queue without a reader, which only a
+// reader can complete.
 func (p *Persistent) WaitsFor() (text string, unread bool) {
 	defer runtime.KeepAlive(p)
 	if p.s.enter() != nil {
@@ -312,18 +313,18 @@ func (p *Persistent) WaitsFor() (text string, unread bool) {
 	return is, false
 }
 
-// Abort ends the kernel's waits, after which it ends.
+// Abort ends the kernel's waits, so that it ends.
 func (p *Persistent) Abort() { p.native.Abort() }
 
-// TakeItem takes the next item that the kernel put into a semaphore, from 0.
+// TakeItem returns the next item that the kernel put into a semaphore; sem counts from 0.
 func (p *Persistent) TakeItem(sem int) (first, count uint64, ok bool) {
 	return p.native.TakeItem(sem)
 }
 
-// GiveItem gives the oldest item that was taken back.
+// GiveItem returns the oldest taken item to the kernel.
 func (p *Persistent) GiveItem(sem int) { p.native.GiveItem(sem) }
 
-// Close ends the rings of a kernel that has ended; a second call does nothing.
+// Close closes the rings of a kernel that has ended. Calling it again has no effect.
 func (p *Persistent) Close() {
 	for _, pipe := range p.pipes {
 		pipe.Remove()
@@ -342,10 +343,10 @@ func (p *Persistent) end() {
 	}
 }
 
-// persistentPatience is how long a session waits for a kernel to end once it was told to.
+// persistentPatience is how long a session waits for a kernel to end after Abort.
 const persistentPatience = 5 * time.Second
 
-// endPersistents ends the kernels, and says which did not end. With the lock.
+// endPersistents ends the kernels, and returns an error for each that does not end. The lock must be held.
 func (s *Session) endPersistents() (errs []error) {
 	for _, p := range s.persistents {
 		if p.stopped {
@@ -372,7 +373,7 @@ func (s *Session) endPersistents() (errs []error) {
 	return errs
 }
 
-// endsIn waits for the kernel's end; false: it goes on.
+// endsIn waits for the kernel's end. It returns false on timeout.
 func (p *Persistent) endsIn(patience time.Duration) bool {
 	for until := time.Now().Add(patience); !p.native.Ended(); {
 		if time.Now().After(until) {
@@ -383,8 +384,8 @@ func (p *Persistent) endsIn(patience time.Duration) bool {
 	return true
 }
 
-// Progress polls the interface's queues once, with the stages of their pipes and rings: how much was done. The task that
-// serves its queues.
+// Progress polls the interface's queues once, with the stages of their pipes and rings, and returns the amount of work done. It must be called by the
+// task that owns the queues.
 func (i *Interface) Progress() (int, error) {
 	if err := i.s.enter(); err != nil {
 		return 0, err

@@ -6,14 +6,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// Feature is something that DOCA GPUNetIO has, and its state in this version.
+// Feature is a feature of DOCA GPUNetIO and its state in this version.
 type Feature struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // Here, OverRDMA, NothingToDo, NICOnly, Missing
 	Words string `json:"words"`
 }
 
-// The states of features.
+// States of features.
 const (
 	Here        = "here"
 	OverRDMA    = "over rdma"
@@ -22,7 +22,7 @@ const (
 	Missing     = "missing"
 )
 
-// GPUNetIO are the features of DOCA GPUNetIO.
+// GPUNetIO returns the features of DOCA GPUNetIO.
 func GPUNetIO() []Feature {
 	return []Feature{
 		{"Ethernet send and receive queues", Here, "of any engine: tests run `loop`, `udp`, AF_XDP, AF_PACKET and `dpdk`"},
@@ -51,14 +51,14 @@ func GPUNetIO() []Feature {
 	}
 }
 
-// GPUNetIOName is a name of DOCA's documents, and what does the same here.
+// GPUNetIOName is a name in DOCA's documents, and its equivalent here.
 type GPUNetIOName struct {
-	Name string // of a function, a header without its suffix, or a sample; * for all that begin so
-	Same bool   // a function of that name is in the headers
+	Name string // function, header without suffix, or sample; * for a common prefix
+	Same bool   // the headers have a function of that name
 	Here string
 }
 
-// GPUNetIONames are the functions, headers and samples that DOCA's pages name.
+// GPUNetIONames returns the functions, headers and samples named in DOCA's documents.
 func GPUNetIONames() []GPUNetIOName {
 	return []GPUNetIOName{
 		{"doca_gpu_create", false, "`daqiri.open`: memory regions of kind `device` and `daqiri.kernel` name their GPU"},
@@ -92,7 +92,7 @@ func GPUNetIONames() []GPUNetIOName {
 	}
 }
 
-// usesGPUNetIO says whether a configuration asks for it.
+// usesGPUNetIO reports whether a configuration uses GPUNetIO.
 func usesGPUNetIO(cfg *spec.Config) bool {
 	return cfg.Engine == "gpunetio" || slices.ContainsFunc(cfg.Interfaces, func(i *spec.Interface) bool {
 		return i.Engine == "gpunetio" || slices.ContainsFunc(i.Queues(), func(q *spec.Queue) bool { return q.TxKernel != "" })

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// docaNames are what the guide of DOCA GPUNetIO and the page of its open version name: functions, headers and samples.
+// docaNames are the functions, headers and samples named in the DOCA GPUNetIO guide and on the page of its open version.
 var docaNames = strings.Fields(`
 	doca_gpu_create doca_gpu_dev_rdma_* doca_gpu_dev_verbs_poll_cq_* doca_gpu_dev_verbs_put doca_gpu_dev_verbs_submit
 	doca_gpu_dev_verbs_wqe_prepare_* doca_gpu_packet_processing doca_gpu_rdma_get_info doca_gpu_verbs_cpu_proxy_progress
@@ -21,8 +21,8 @@ var docaNames = strings.Fields(`
 
 var codeWord = regexp.MustCompile("`([^`]+)`")
 
-// TestGPUNetIONames: each name of DOCA's pages has a row; what a row calls there is in the headers that kernels include, or a script that is
-// shipped; and functions of DOCA's names are all in a row.
+// TestGPUNetIONames checks that each of docaNames has a row, that a row's equivalents exist in kernel headers or in shipped scripts, and that all
+// functions with DOCA names have a row.
 func TestGPUNetIONames(t *testing.T) {
 	text := ""
 	for _, header := range native.KernelHeaders() {

@@ -6,36 +6,36 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// KindHeaps is the kind of a stage that puts packets together to heaps.
+// KindHeaps is the kind of a stage that assembles heaps from packets.
 const KindHeaps = "heaps"
 
-// HeapsOptions say where in a heap each packet's payload belongs: numbers over Fields and the names that every packet has.
+// HeapsOptions describes the position of each packet's payload in a heap: numbers over Fields and the common names.
 type HeapsOptions struct {
-	MemoryRegion      string // a heap fills a buffer, or part of it
+	MemoryRegion      string // a heap occupies a buffer or a part of it
 	Fields            Fields
-	ID, Offset        string // the heap's id; where in the heap the payload belongs, bytes
-	Size              string // of the heap, bytes; empty: HeapBytes
+	ID, Offset        string // id of the heap; byte offset of the payload in the heap
+	Size              string // size of the heap in bytes; empty: HeapBytes
 	HeapBytes         int
-	PayloadByteOffset int // as in ReorderOptions, these five
+	PayloadByteOffset int // these five as in ReorderOptions
 	AtPayload         bool
 	Header, Length    string
 	Segment           int
-	Items             *ItemList // of the packets; nil: none are kept
+	Items             *ItemList // items to store; nil: none
 	Window            int       // heaps open at a time; 0: up to 4
-	TimeoutNS         int64     // of a heap, from its first packet; 0: none
-	Fill              int       // of gaps: a byte, or FillKeep
+	TimeoutNS         int64     // timeout of a heap since its first packet; 0: none
+	Fill              int       // value of gaps: a byte, or FillKeep
 	DropIncomplete    bool
-	Policy            Policy // when no buffer is free
+	Policy            Policy // if no buffer is free
 }
 
-// ItemList is a list of items in packets' headers of which a heap keeps each once.
+// ItemList is a list of items in packet headers; a heap stores each distinct item once.
 type ItemList struct {
-	At, Count        string // bytes into the innermost payload, and how many: numbers over Fields
-	Bytes, ValueBits int    // of an item
+	At, Count        string // byte offset in the innermost payload, and number of items: numbers over Fields
+	Bytes, ValueBits int    // sizes of an item and of its value
 	Skip             []uint64
 }
 
-// Heaps makes a stage that puts packets together to heaps. They come from the stage's own queue, Out.
+// Heaps creates a stage that assembles heaps from packets. They are output through the stage's own queue, Out.
 func (s *Session) Heaps(name string, o HeapsOptions) (*Stage, error) {
 	conf, err := o.compile()
 	if err != nil {

@@ -22,15 +22,15 @@ type Interface struct {
 
 	rxFlows, txFlows flowSide
 
-	titles sync.Map    // of receive flows: names by id, for readers of the ledger
-	former []uint32    // ids of deleted ones whose names are kept, the oldest first
-	settle *time.Timer // of the receive flows, after the last change; nil: none yet
+	titles sync.Map    // names of receive flows by id, for readers of the ledger
+	former []uint32    // ids of deleted flows with kept names, oldest first
+	settle *time.Timer // timer of settleSoon; nil: not used yet
 }
 
-// Name is the interface's name in the configuration.
+// Name returns the interface's name in the configuration.
 func (i *Interface) Name() string { return i.spec.Name }
 
-// Address is the address as it was written, or the endpoint's URI.
+// Address returns the configured address, or the endpoint's URI.
 func (i *Interface) Address() string {
 	if c := i.spec.SocketConfig; c != nil {
 		if c.Local != nil {
@@ -41,8 +41,7 @@ func (i *Interface) Address() string {
 	return i.spec.Address
 }
 
-// Server is the URI that a client of TCP or RDMA connects to of its own accord, again and again; empty on
-// all other interfaces.
+// Server returns the URI that a TCP or RDMA client connects to automatically and repeatedly; it is empty for all other interfaces.
 func (i *Interface) Server() string {
 	if c := i.spec.SocketConfig; c != nil && c.Mode == "client" && c.Scheme() != spec.SchemeUDP && c.Remote != nil {
 		return c.Remote.String()
@@ -50,19 +49,19 @@ func (i *Interface) Server() string {
 	return ""
 }
 
-// Engine names the engine that serves the interface.
+// Engine returns the name of the interface's engine.
 func (i *Interface) Engine() string { return i.spec.EngineName() }
 
-// Session is the session that the interface belongs to.
+// Session returns the session of the interface.
 func (i *Interface) Session() *Session { return i.s }
 
-// RxQueues lists the receive queues in the order of the configuration.
+// RxQueues returns the receive queues in the order of the configuration.
 func (i *Interface) RxQueues() []*Queue { return slices.Clone(i.rx) }
 
-// TxQueues lists the transmit queues in the order of the configuration.
+// TxQueues returns the transmit queues in the order of the configuration.
 func (i *Interface) TxQueues() []*Queue { return slices.Clone(i.tx) }
 
-// MAC is the interface's Ethernet address; ErrNotSupported where it has none.
+// MAC returns the interface's Ethernet address, or ErrNotSupported if it has none.
 func (i *Interface) MAC() (net.HardwareAddr, error) {
 	if err := i.s.enter(); err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func (i *Interface) MAC() (net.HardwareAddr, error) {
 	return net.HardwareAddr(mac[:]), nil
 }
 
-// DropAll discards everything that arrives, or ends that.
+// DropAll starts or stops discarding all received packets.
 func (i *Interface) DropAll(drop bool) error {
 	if err := i.s.enter(); err != nil {
 		return err
@@ -84,12 +83,12 @@ func (i *Interface) DropAll(drop bool) error {
 	return i.named(i.native.DropAll(drop))
 }
 
-// JoinMulticast joins a group given as an address, of any source when source is empty.
+// JoinMulticast joins a multicast group, from any source if source is empty.
 func (i *Interface) JoinMulticast(group, source string) error {
 	return i.multicast(group, source, true)
 }
 
-// LeaveMulticast leaves a group that JoinMulticast joined.
+// LeaveMulticast leaves a group joined by JoinMulticast.
 func (i *Interface) LeaveMulticast(group, source string) error {
 	return i.multicast(group, source, false)
 }
@@ -102,8 +101,7 @@ func (i *Interface) multicast(group, source string, join bool) error {
 	return i.named(i.native.Multicast(group, source, join))
 }
 
-// Answer has the interface answer ARP requests and neighbour solicitations for these addresses, instead of those of
-// the last call.
+// Answer makes the interface answer ARP requests and neighbor solicitations for these addresses, which replace those of the previous call.
 func (i *Interface) Answer(addrs []netip.Addr) error {
 	if err := i.s.enter(); err != nil {
 		return err
@@ -112,7 +110,7 @@ func (i *Interface) Answer(addrs []netip.Addr) error {
 	return i.named(i.native.Answer(addrs))
 }
 
-// answerConfigured has the interface answer for the addresses of its configuration.
+// answerConfigured calls Answer for the addresses of the configuration.
 func (i *Interface) answerConfigured() error {
 	if len(i.spec.Answers) == 0 {
 		return nil
@@ -120,8 +118,7 @@ func (i *Interface) answerConfigured() error {
 	return located(i.spec.Key("answers"), i.native.Answer(i.spec.Answers))
 }
 
-// Listen gives t the interface's connect and disconnect events: items whose target is
-// target. Once for an interface.
+// Listen delivers the interface's connect and disconnect events to t, as items with the given target. It must be called once per interface.
 func (i *Interface) Listen(t *task.Task, target any) error {
 	if err := i.s.enter(); err != nil {
 		return err
@@ -131,5 +128,5 @@ func (i *Interface) Listen(t *task.Task, target any) error {
 	return i.named(i.native.Events(t.Waiter(), t.Register(target, i, nil)))
 }
 
-// named puts the interface's name before an error of the engine that lacks it.
+// named prefixes an engine's error with the interface's name, unless it has it.
 func (i *Interface) named(err error) error { return within("interface "+i.Name(), err) }

@@ -11,23 +11,23 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// KindKernel is the kind of a stage that launches a kernel of the user for each burst.
+// KindKernel is the kind of a stage that launches a user kernel for each burst.
 const KindKernel = "kernel"
 
-// HostGPU stands for the host where a GPU's number is asked for.
+// HostGPU selects the host instead of a GPU number.
 const HostGPU = native.HostGPU
 
-// KernelOptions say what a kernel stage launches.
+// KernelOptions configures a kernel stage.
 type KernelOptions struct {
 	Kernel *kernel.Kernel
 	Grid   kernel.Grid
-	Stream *kernel.Stream // nil: one of its own
-	Args   []kernel.Arg   // those of bursts are of the burst that came
-	Policy Policy         // while as many launches are under way as can be
+	Stream *kernel.Stream // nil: a separate one
+	Args   []kernel.Arg   // special arguments refer to the received burst
+	Policy Policy         // while the maximum number of launches is running
 }
 
-// Kernel makes a stage that launches a kernel for each burst and holds the burst until the kernel has ended. Then it comes
-// from the stage's own queue, Out, in order; where nobody reads that, it ends there.
+// Kernel creates a stage that launches a kernel for each burst and references the burst until the kernel has ended. Bursts are then output in order
+// through the stage's own queue, Out, or freed if it has no reader.
 func (s *Session) Kernel(name string, o KernelOptions) (*Stage, error) {
 	var out native.Queue
 	args := make([]native.KernelArg, len(o.Args))
@@ -48,14 +48,14 @@ func (s *Session) Kernel(name string, o KernelOptions) (*Stage, error) {
 	return st, nil
 }
 
-// BurstArg makes an argument of what is known of a burst.
+// BurstArg returns a special argument that refers to the burst.
 func (b *Burst) BurstArg(a kernel.Arg) (kernel.Arg, error) {
 	a.Burst = b.native
 	return a, b.Check()
 }
 
-// Launch begins a run of a kernel, of which t hears whenever it waits. It holds what the arguments refer to, of these
-// bursts, until its end. On the host the kernel has ended by then, or was ended by the context's end.
+// Launch starts a kernel, whose completion t polls whenever it waits. The objects of the arguments and the bursts are referenced until its end. On
+// the host the kernel has ended when Launch returns; canceling the context ends it early.
 func Launch(ctx context.Context, t *task.Task, l *kernel.Launcher, args []kernel.Arg, bursts []*Burst) (*Op, error) {
 	for _, b := range bursts {
 		b.s.launched(l)
@@ -74,7 +74,7 @@ func Launch(ctx context.Context, t *task.Task, l *kernel.Launcher, args []kernel
 	return op, nil
 }
 
-// launched notes that launches may hold the session's bursts.
+// launched records that launches may reference the session's bursts.
 func (s *Session) launched(l *kernel.Launcher) {
 	if s.enter() != nil {
 		return
@@ -86,10 +86,10 @@ func (s *Session) launched(l *kernel.Launcher) {
 	s.launchers[l] = true
 }
 
-// launchPatience is how long a session waits for launches that hold its bursts, as it does for stages.
+// launchPatience is how long a session waits for launches that reference its bursts, the same as for stages.
 const launchPatience = 5 * time.Second
 
-// endLaunches waits for what holds the session's bursts, and says which kernels did not end, or failed. With the lock.
+// endLaunches waits for launches that reference the session's bursts, and returns errors of failed and unfinished kernels. The lock must be held.
 func (s *Session) endLaunches() (errs []error) {
 	until := time.Now().Add(launchPatience)
 	for l := range s.launchers {

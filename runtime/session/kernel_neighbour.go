@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// What the kernel knows of neighbours and routes, by rtnetlink.
+// Queries of the kernel's neighbors and routes, by rtnetlink.
 
-// attributes are those of a message behind its fixed part.
+// attributes parses the attributes of a message after its fixed part.
 func attributes(b []byte) map[uint16][]byte {
 	out := map[uint16][]byte{}
 	for len(b) >= syscall.SizeofRtAttr {
@@ -26,8 +26,8 @@ func attributes(b []byte) map[uint16][]byte {
 	return out
 }
 
-// Of linux/neighbour.h. usable are the states of neighbours that the kernel itself would send to: permanent, without
-// ARP, reachable, stale, delay and probe.
+// Constants of linux/neighbour.h. usable are the states of neighbors that the kernel itself would send to: permanent, noarp, reachable, stale, delay
+// and probe.
 const (
 	usable      = 0x80 | 0x40 | 0x02 | 0x04 | 0x08 | 0x10
 	sizeofNdMsg = 12
@@ -35,7 +35,7 @@ const (
 	ndaAddress  = 2
 )
 
-// kernelNeighbour looks an address up in the kernel's table; nil: it isn't there.
+// kernelNeighbour looks up an address in the kernel's neighbor table; it returns nil if the address is unknown.
 func kernelNeighbour(link int, addr netip.Addr) (net.HardwareAddr, error) {
 	family := syscall.AF_INET
 	if addr.Is6() {
@@ -63,8 +63,8 @@ func kernelNeighbour(link int, addr netip.Addr) (net.HardwareAddr, error) {
 	return nil, nil
 }
 
-// nextHop asks the kernel's routes who gets frames for an address that leave by a device, and which address of this
-// host they come from; the zero Addr where it has none. Without a route it is the host itself.
+// nextHop returns the kernel's next hop to an address through a device, and the source address (zero if there is none). Without a route the next hop
+// is the address itself.
 func nextHop(link int, addr netip.Addr) (next, from netip.Addr) {
 	a, err := route(link, addr)
 	if err != nil {
@@ -77,7 +77,7 @@ func nextHop(link int, addr netip.Addr) (next, from netip.Addr) {
 	return addr, from
 }
 
-// route is what the kernel says of the way to an address by a device.
+// route returns the attributes of the kernel's route to an address through a device.
 func route(link int, addr netip.Addr) (map[uint16][]byte, error) {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
 	if err != nil {
@@ -113,7 +113,7 @@ func route(link int, addr netip.Addr) (map[uint16][]byte, error) {
 	return attributes(messages[0].Data[syscall.SizeofRtMsg:]), nil
 }
 
-// haveKernelAsk sends a datagram to the discard port of a neighbour, for which the kernel has to ask for it.
+// haveKernelAsk sends a datagram to the discard port of a neighbor, which makes the kernel resolve its address.
 func haveKernelAsk(link int, addr netip.Addr) error {
 	dev, err := net.InterfaceByIndex(link)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// keysSeen says of each field of a configuration which test fails where the runtime forgets it; "-" and a reason where it
-// has nothing to do. A field that is new has to have a test, or a reason, before this file lets it pass.
+// keysSeen maps tests to the configuration fields whose effect they check; "-" lists fields without effect, with a reason. A new field must be added
+// to a test or to the reasons.
 var keysSeen = map[string]string{
 	"TestKeysOfTheWire":            "Loopback.Loss Loopback.Dup Loopback.Reorder Loopback.Corrupt Loopback.DelayNS Loopback.RateBPS Queue.PacingMbps",
 	"TestKeySeed":                  "Loopback.Seed",
@@ -59,7 +59,7 @@ var keysSeen = map[string]string{
 	"- needs a machine of several nodes":                                 "MemoryRegion.Affinity",
 }
 
-// fieldsOf lists the exported fields of a configuration's types that hold no other such type.
+// fieldsOf lists the exported fields of a configuration's types, except those that contain other such types.
 func fieldsOf(x reflect.Type, list map[string]bool, seen map[reflect.Type]bool) {
 	if x.Kind() != reflect.Struct || seen[x] || !strings.HasSuffix(x.PkgPath(), "runtime/spec") {
 		return
@@ -81,7 +81,7 @@ func fieldsOf(x reflect.Type, list map[string]bool, seen map[reflect.Type]bool) 
 	}
 }
 
-// functions lists the test functions of the project.
+// functions returns the test functions of the project.
 func functions(t *testing.T) map[string]bool {
 	t.Helper()
 	list := map[string]bool{}
@@ -129,8 +129,8 @@ func TestEveryKeyIsSeen(t *testing.T) {
 	}
 }
 
-// TestKeysOfAReorderConfig recomputes a batch's floats from the bytes of its packets: where numbers and payload lie, what
-// type samples are and which byte comes first.
+// TestKeysOfAReorderConfig recomputes a batch's floats from the bytes of its packets, which covers positions of numbers and payloads, sample types
+// and byte order.
 func TestKeysOfAReorderConfig(t *testing.T) {
 	const extra = `        flows:
         - {name: x, id: 1, match: {udp_dst: 7148}, action: {type: queue, id: 0}}
@@ -158,7 +158,7 @@ func TestKeysOfAReorderConfig(t *testing.T) {
 				return err
 			}
 			var want []float32
-			for number, order := range []int{0, 1, 3, 2} { // the second batch's packets change places
+			for number, order := range []int{0, 1, 3, 2} { // packets of the second batch are swapped
 				frame := datagram()
 				binary.BigEndian.PutUint32(frame[42:], uint32(order))
 				binary.BigEndian.PutUint32(frame[44:], uint32(order)<<16)

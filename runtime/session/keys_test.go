@@ -15,11 +15,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Keys of a configuration, each by what it does at the other end of the wire: a runtime that reads a key and forgets it
-// fails here. On the virtual clock, where times are exact. Keys of sockets are in socket_keys_test.go, those of a match in
-// match_keys_test.go.
+// Tests of configuration keys by their effect at the other end of the wire, so that a key that is parsed and not applied fails. They use the virtual
+// clock, where times are exact. Keys of sockets are in socket_keys_test.go, those of a match in match_keys_test.go.
 
-// keyBench opens the loop engine on the virtual clock, its configuration changed by pairs of texts.
+// keyBench opens the loop engine on the virtual clock, with pairs of texts replaced in its configuration.
 func keyBench(t *testing.T, pairs []string, fn func(b *bench) error) {
 	t.Helper()
 	change := func(text string) string {
@@ -38,7 +37,7 @@ func keyBench(t *testing.T, pairs []string, fn func(b *bench) error) {
 type arrived struct {
 	seq   uint64
 	ts    int64
-	burst int // which it came in
+	burst int // index of its burst
 	whole bool
 }
 
@@ -58,7 +57,7 @@ func (b *bench) drain() error {
 	return b.s.Start(b.me)
 }
 
-// through sends n packets of a length in one burst and returns what arrives within a second.
+// through sends n packets of a length in one burst and returns those that arrive within a second.
 func (b *bench) through(n, length int) (got []arrived, err error) {
 	tap, err := b.begin(Wait)
 	if err != nil {
@@ -110,7 +109,7 @@ func numbers(got []arrived) (list []uint64) {
 	return list
 }
 
-// steps wants the times of packets to be first, first + gap …
+// steps checks that the times of packets are first, first + gap ...
 func steps(got []arrived, first, gap int64) error {
 	for i, p := range got {
 		if want := first + int64(i)*gap; p.ts < want || p.ts > want+1 {
@@ -120,7 +119,7 @@ func steps(got []arrived, first, gap int64) error {
 	return nil
 }
 
-// size wants so many packets.
+// size checks the number of packets.
 func size(got []arrived, n int) error {
 	if len(got) != n {
 		return fmt.Errorf("%d packets, want %d", len(got), n)
@@ -128,10 +127,10 @@ func size(got []arrived, n int) error {
 	return nil
 }
 
-// A wireKey is a key that shows in what becomes of 20 packets of 1000 bytes, sent in one burst.
+// A wireKey is a key whose effect is visible in 20 packets of 1000 bytes, sent in one burst.
 type wireKey struct {
 	key   string
-	pairs []string // texts of the configuration, and what stands there instead
+	pairs []string // texts of the configuration and their replacements
 	sees  func(got []arrived) error
 }
 
@@ -155,7 +154,7 @@ func wireKeys() []wireKey {
 			return size(got, 20)
 		}},
 		{"loopback.delay", []string{wireRate, "delay: 3ms"}, func(got []arrived) error {
-			if len(got) > 0 && (got[0].ts < 3e6 || got[19].ts > 3e6+20*80) { // the wire without a rate has 100 Gbit/s
+			if len(got) > 0 && (got[0].ts < 3e6 || got[19].ts > 3e6+20*80) { // the wire's default rate is 100 Gbit/s
 				return fmt.Errorf("from %d to %d ns", got[0].ts, got[19].ts)
 			}
 			return size(got, 20)
@@ -205,7 +204,7 @@ func TestKeysOfTheWire(t *testing.T) {
 	}
 }
 
-// TestKeySeed wants one seed to lose the same packets again, and another one others.
+// TestKeySeed checks that equal seeds lose the same packets, and different seeds different ones.
 func TestKeySeed(t *testing.T) {
 	lost := func(seed string) (list []uint64) {
 		keyBench(t, []string{"seed: 7", "seed: " + seed, wireRate, "loss: 0.5"}, func(b *bench) error {
@@ -221,7 +220,7 @@ func TestKeySeed(t *testing.T) {
 	}
 }
 
-// TestKeyTimeout wants a burst that isn't full after timeout_us, and never where that is 0.
+// TestKeyTimeout checks that a partial burst is delivered after timeout_us, and never if that is 0.
 func TestKeyTimeout(t *testing.T) {
 	const direct = "name: rx0\n          id: 0\n          poll_mode: direct\n          batch_size: 32"
 	for us, want := range map[int]int64{0: 0, 300: 300e3, 5000: 5e6} {
@@ -254,10 +253,10 @@ func TestKeyTimeout(t *testing.T) {
 	}
 }
 
-// TestKeysOfSupplies counts what may be held at once: packets of a region, bursts of a queue, bytes of a buffer.
+// TestKeysOfSupplies checks the limits on packets of a region, bursts of a queue and bytes of a buffer.
 func TestKeysOfSupplies(t *testing.T) {
 	const in, longer = "{name: in, kind: host, affinity: 0, num_bufs: 1024, buf_size: 2048}", "{name: in, kind: host, affinity: 0, num_bufs: 1024, buf_size: 4096}"
-	for meta, all := range map[int]bool{40: true, 5: false} { // buffers of other sizes: packets are copied, into the receiver's own bursts
+	for meta, all := range map[int]bool{40: true, 5: false} { // different buffer sizes: packets are copied to the receiver's bursts
 		keyBench(t, []string{"master_core: 0", fmt.Sprintf("master_core: 0\n    tx_meta_buffers: 11\n    rx_meta_buffers: %d", meta), in, longer}, func(b *bench) error {
 			if n, err := b.spareBursts(); n != 11 || err != nil {
 				return errors.Join(err, fmt.Errorf("%d transmit bursts, want 11", n))
@@ -267,7 +266,7 @@ func TestKeysOfSupplies(t *testing.T) {
 				return err
 			}
 			held := 0
-			for ; held < 100; held++ { // a queue that is polled has 16 times as many
+			for ; held < 100; held++ { // a polled queue has 16 times as many
 				if err := b.sendFrame(datagram()); err != nil {
 					return err
 				}
@@ -300,7 +299,7 @@ func TestKeysOfSupplies(t *testing.T) {
 			}
 			return nil
 		})
-	keyBench(t, []string{"batch_size: 32", "batch_size: 9"}, func(b *bench) error { // the first one is the transmit queue's
+	keyBench(t, []string{"batch_size: 32", "batch_size: 9"}, func(b *bench) error { // the first match is the transmit queue's
 		if _, err := b.tx.Alloc(b.l, 10); err == nil {
 			t.Error("10 packets of a queue whose batch_size is 9")
 		}
@@ -309,7 +308,7 @@ func TestKeysOfSupplies(t *testing.T) {
 	})
 }
 
-// spareBursts is how many bursts the transmit queue gives, which are given back.
+// spareBursts returns the number of bursts available from the transmit queue, and frees them.
 func (b *bench) spareBursts() (n int, err error) {
 	for ; err == nil; n++ {
 		_, err = b.tx.Alloc(b.l, 1)
@@ -321,7 +320,7 @@ func (b *bench) spareBursts() (n int, err error) {
 	return n - 1, err
 }
 
-// TestKeyFlowIsolation wants what no flow takes on the first queue, or nowhere.
+// TestKeyFlowIsolation checks that packets without a matching flow go to the first queue, or are dropped.
 func TestKeyFlowIsolation(t *testing.T) {
 	for isolation, want := range map[string]float64{"true": 0, "false": 1} {
 		keyBench(t, []string{"      rx:\n", "      rx:\n        flow_isolation: " + isolation +
@@ -343,7 +342,7 @@ func TestKeyFlowIsolation(t *testing.T) {
 	}
 }
 
-// TestKeyCore finds the worker's thread in the kernel's list, allowed on its core alone.
+// TestKeyCore checks that the worker's thread is allowed on its core only.
 func TestKeyCore(t *testing.T) {
 	text, err := loop(false).yaml("")
 	if err != nil {
@@ -352,7 +351,7 @@ func TestKeyCore(t *testing.T) {
 	if runtime.NumCPU() == 1 {
 		t.Skip("one core alone: a pinned thread looks like any other")
 	}
-	pinned := func() map[string]bool { // of the process's threads those that may run on core 0 alone; sessions before may have left some
+	pinned := func() map[string]bool { // threads allowed on core 0 only; earlier sessions may have left some
 		found := map[string]bool{}
 		files, _ := filepath.Glob("/proc/self/task/*/status")
 		for _, f := range files {
@@ -389,13 +388,13 @@ func TestKeyCore(t *testing.T) {
 	})
 }
 
-// onTaskWith opens a configuration and runs fn with it; its queues are those of the first interface that has such.
+// onTaskWith opens a configuration and runs fn; its queues are those of the first interface that has any.
 func onTaskWith(t *testing.T, text string, fn func(b *bench) error) {
 	t.Helper()
 	onTaskIn(t, func() error { return nil }, text, fn)
 }
 
-// onTaskIn is onTaskWith after the task's thread was moved elsewhere.
+// onTaskIn calls move on the task's thread, then onTaskWith.
 func onTaskIn(t *testing.T, move func() error, text string, fn func(b *bench) error) {
 	t.Helper()
 	onTask(t, func(me *task.Task) error {

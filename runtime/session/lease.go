@@ -5,28 +5,28 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Leases are the bursts that one task holds. One goroutine.
+// Leases is the set of bursts owned by one task. It must be used by one goroutine.
 type Leases struct {
 	ring Burst // sentinel of a doubly linked list
 	n    int
-	idx  []uint32 // room for the indices of a selection
+	idx  []uint32 // scratch memory for the indices of a selection
 }
 
-// NewLeases makes an empty set, for one task.
+// NewLeases returns an empty set.
 func NewLeases() *Leases {
 	l := &Leases{}
 	l.ring.next, l.ring.prev = &l.ring, &l.ring
 	return l
 }
 
-// Take takes over the burst of a Burst item. It is the task's until it is sent or freed.
+// Take takes ownership of the burst of a Burst item, until it is sent or freed.
 func (l *Leases) Take(it *task.Item) *Burst {
 	b := new(Burst)
 	l.TakeInto(b, it)
 	return b
 }
 
-// TakeInto is Take for a caller that has the memory: b is new, or gone and known to nobody else; it is not copied afterwards.
+// TakeInto is Take with memory from the caller: b must be new, or gone and not referenced elsewhere, and must not be copied afterwards.
 func (l *Leases) TakeInto(b *Burst, it *task.Item) {
 	s := it.Source.(*Tap).s
 	b.kept, b.picks, b.also = false, nil, nil
@@ -44,7 +44,7 @@ func (l *Leases) hold(b *Burst, s *Session, h native.Burst) {
 	l.n++
 }
 
-// room gives scratch memory for n indices.
+// room returns scratch memory for n indices.
 func (l *Leases) room(n int) []uint32 {
 	if cap(l.idx) < n {
 		l.idx = make([]uint32, n)
@@ -52,10 +52,10 @@ func (l *Leases) room(n int) []uint32 {
 	return l.idx[:n]
 }
 
-// Held is how many bursts the task holds.
+// Held returns the number of bursts that the task owns.
 func (l *Leases) Held() int { return l.n }
 
-// ReleaseAll frees every burst that the task holds and returns how many they were.
+// ReleaseAll frees all bursts of the task and returns their number.
 func (l *Leases) ReleaseAll() int {
 	n := l.n
 	for l.ring.next != &l.ring {

@@ -10,8 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Start lets packets move. Direct queues that no task has adopted become main's, which
-// serves them whenever it waits.
+// Start starts the session's traffic. Direct queues without an owner are adopted by main, which polls them whenever it waits.
 func (s *Session) Start(main *task.Task) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -64,7 +63,7 @@ func (s *Session) Start(main *task.Task) error {
 	return err
 }
 
-// startNative lets packets move.
+// startNative starts the native session.
 func (s *Session) startNative() error {
 	err := s.native.Start()
 	if err == nil {
@@ -85,9 +84,8 @@ func (s *Session) Started() bool {
 	return s.state != opened
 }
 
-// Stop asks for the end: it records the first reason and wakes the tasks that use the
-// session. Nothing stops by itself: whoever runs the session looks at Stopping, and calls
-// Quiesce, Finish and Close. Any goroutine.
+// Stop requests the end of the session: it records the first reason and wakes the tasks that use the session. Nothing stops automatically: the caller
+// that runs the session checks Stopping and calls Quiesce, Finish and Close. It may be called from any goroutine.
 func (s *Session) Stop(reason string) {
 	if !s.stop.CompareAndSwap(nil, &reason) {
 		return
@@ -96,11 +94,11 @@ func (s *Session) Stop(reason string) {
 	users := slices.Clone(s.users)
 	s.mu.Unlock()
 	for _, t := range users {
-		_ = t.Post(func() {}) // a full inbox or an ended task needs no waking
+		_ = t.Post(func() {}) // a full inbox or an ended task need no wake-up
 	}
 }
 
-// Stopping tells whether the end was asked for, and the first reason. Any goroutine.
+// Stopping reports whether Stop was called, and the first reason. It may be called from any goroutine.
 func (s *Session) Stopping() (reason string, ok bool) {
 	if r := s.stop.Load(); r != nil {
 		return *r, true
@@ -108,10 +106,9 @@ func (s *Session) Stopping() (reason string, ok bool) {
 	return "", false
 }
 
-// Quiesce ends generation, sends for at most drain (of the first call) what transmit rings hold, and
-// ends receiving, at one moment for all queues: what came before is delivered, what comes later is
-// in no account. It returns the packets that wait for tasks: serve their items and call it
-// again until it returns 0, or leave it: Finish drops what is left. Blocks.
+// Quiesce stops generation, sends the packets in transmit rings for at most drain (of the first call), and ends receiving at one moment for all
+// queues: earlier packets are delivered, later ones are in no account. It returns the number of packets that wait for tasks: handle their items and
+// call it again until it returns 0, or let Finish drop the rest. It blocks.
 func (s *Session) Quiesce(drain time.Duration) uint64 {
 	if s.enter() != nil {
 		return 0
@@ -133,9 +130,9 @@ func (s *Session) Quiesce(drain time.Duration) uint64 {
 	return left
 }
 
-// Finish ends the session's work after Quiesce: writers write what they hold and close
-// their files. The errors of writers, and of captures that could not be read to their end,
-// come joined, a *DeviceError for each stage that did not end, or whose device failed, and for the first such queue. Blocks.
+// Finish completes the session's work after Quiesce: writers write pending data and close their files. It returns the joined errors of writers and of
+// captures that could not be read completely, and a *DeviceError for each stage that did not end or whose device failed, and for the first such
+// queue. It blocks.
 func (s *Session) Finish() error {
 	s.Quiesce(0)
 	if s.enter() != nil {
@@ -148,17 +145,17 @@ func (s *Session) Finish() error {
 			t.Hold()
 			defer t.Release()
 		}
-		s.native.Ledger() // what devices count is up to date in the ends of captures
+		s.native.Ledger() // updates device counters at the ends of captures
 		s.endUploads()
 		errs = append(errs, s.endLaunches()...)
 		errs = append(errs, s.endPersistents()...)
 		s.native.Finish()
 		s.state = finished
-		if s.moved { // else its names may be another run's by now
+		if s.moved { // otherwise another run may own the names
 			errs = append(errs, s.writeManifests(true))
 		}
 		if !slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.native.Abandoned() }) {
-			s.releaseNames() // else some may be written to yet
+			s.releaseNames() // otherwise abandoned stages may still write files
 		}
 	}
 	for _, i := range s.ifaces {
@@ -171,11 +168,10 @@ func (s *Session) Finish() error {
 	return errors.Join(errs...)
 }
 
-// Close finishes what was not finished, frees everything and returns the number of packet
-// buffers that were not back in their pools. Memory that other tasks than the owner may
-// still touch goes when they have ended. A second call returns the same number.
+// Close finishes the session if necessary, frees everything and returns the number of packet buffers that were not returned to their pools. Memory
+// that tasks other than the owner may still access is freed when they have ended. Further calls return the same number.
 func (s *Session) Close() (leaked uint64) {
-	_ = s.Finish() // a caller who wants the writers' errors has called it
+	_ = s.Finish() // callers that need the errors have called Finish before
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == ended {
@@ -198,7 +194,7 @@ func (s *Session) Close() (leaked uint64) {
 	s.env.Scheduler.Unregister(s.stepper())
 	for _, r := range s.regions {
 		info := r.native.Info()
-		s.leaked += uint64(info.NumBufs - info.FreeBufs) // if the memory has to stay
+		s.leaked += uint64(info.NumBufs - info.FreeBufs) // if the memory must stay allocated
 	}
 	s.free()
 	if uses && s.native == nil {
@@ -219,7 +215,7 @@ func (s *Session) made(source any) bool {
 	return false
 }
 
-// free frees native memory once no task but the owner, whose call this is, can touch it.
+// free frees native memory unless a task other than the owner, which must be the caller, can access it.
 func (s *Session) free() {
 	if slices.ContainsFunc(s.users, func(t *task.Task) bool { return t != s.env.Owner || t.Abandoned() }) {
 		return

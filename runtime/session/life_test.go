@@ -17,11 +17,10 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// loop is the loop engine's row of the suite.
+// loop returns the loop engine's row of the suite.
 func loop(direct bool) engine { return engine{name: "loop", frames: true, direct: direct} }
 
-// TestTaskEndsBeforeItsSession lets a second task tap a queue and end: its tap goes, the
-// rest of the pipe and the session go on.
+// TestTaskEndsBeforeItsSession checks that when a second task with a tap ends, its tap ends, and the rest of the pipe and the session continue.
 func TestTaskEndsBeforeItsSession(t *testing.T) {
 	onTask(t, func(me *task.Task) error {
 		b, err := loop(false).open(me, "")
@@ -59,7 +58,7 @@ func TestTaskEndsBeforeItsSession(t *testing.T) {
 		other.Stop("enough")
 		<-other.Done()
 		const n = 10
-		for seq := range uint64(n) { // a tap with policy wait that nobody serves would hold the queue
+		for seq := range uint64(n) { // an abandoned tap with policy wait would block the queue
 			if err := b.send(seq, 1, 7148); err != nil {
 				return err
 			}
@@ -75,7 +74,7 @@ func TestTaskEndsBeforeItsSession(t *testing.T) {
 	})
 }
 
-// TestTemplatesAreLetGo makes many templates that nobody keeps: their memory goes while the session lives.
+// TestTemplatesAreLetGo checks that the memory of unreferenced templates is freed while the session lives.
 func TestTemplatesAreLetGo(t *testing.T) {
 	const rounds, each, size, most = 50, 500, 8000, 100 << 20
 	onTask(t, func(me *task.Task) error {
@@ -100,8 +99,8 @@ func TestTemplatesAreLetGo(t *testing.T) {
 	})
 }
 
-// TestChangesFromAnotherTask flushes and changes what is sent, over and over, while the task that polls the direct queues waits:
-// the engine must not see both at once.
+// TestChangesFromAnotherTask flushes and changes transmissions repeatedly while the task that polls the direct queues waits: the engine must not run
+// both at once.
 func TestChangesFromAnotherTask(t *testing.T) {
 	onTask(t, func(me *task.Task) error {
 		b, err := loop(true).open(me, "")
@@ -169,7 +168,7 @@ func TestChangesFromAnotherTask(t *testing.T) {
 	})
 }
 
-// TestMemoryOutlivesTasks closes a session while another task holds a burst of it.
+// TestMemoryOutlivesTasks closes a session while another task owns a burst of it.
 func TestMemoryOutlivesTasks(t *testing.T) {
 	onTask(t, func(me *task.Task) error {
 		b, err := loop(false).open(me, "")
@@ -200,7 +199,7 @@ func TestMemoryOutlivesTasks(t *testing.T) {
 			if _, err := x.Packet(0, 0); err == nil {
 				return errors.New("a burst of a closed session can be used")
 			}
-			memory[0]++ // an abandoned task may be doing this: the memory must be there
+			memory[0]++ // the memory must still be mapped, because an abandoned task may write to it
 			if n := l.ReleaseAll(); n != 0 {
 				return fmt.Errorf("%d bursts left", n)
 			}
@@ -230,8 +229,7 @@ func TestMemoryOutlivesTasks(t *testing.T) {
 	})
 }
 
-// TestHammerLedger reads accounts and asks for the stop from other goroutines while traffic
-// flows and pipes come and go.
+// TestHammerLedger reads accounts and calls Stop from other goroutines during traffic and changes of pipes.
 func TestHammerLedger(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		t.Run(fmt.Sprintf("direct %v", direct), func(t *testing.T) {
@@ -241,7 +239,7 @@ func TestHammerLedger(t *testing.T) {
 	}
 }
 
-// readAccounts reads the ledger until done: no counter goes back.
+// readAccounts reads the ledger until done and checks that no counter decreases.
 func (b *bench) readAccounts(t *testing.T, done chan bool) {
 	last := map[string]uint64{}
 	for {
@@ -260,7 +258,7 @@ func (b *bench) readAccounts(t *testing.T, done chan bool) {
 	}
 }
 
-// changePipes makes pipes and removes them.
+// changePipes creates and removes pipes.
 func (b *bench) changePipes() error {
 	count, err := b.s.Count("")
 	if err != nil {
@@ -316,8 +314,7 @@ func hammer(t *testing.T, direct bool, me *task.Task) error {
 	return nil
 }
 
-// TestVirtualRunsRepeat runs traffic over a wire with faults several times: the same packets
-// arrive at the same times.
+// TestVirtualRunsRepeat runs traffic over a wire with faults several times and checks that the same packets arrive at the same times.
 func TestVirtualRunsRepeat(t *testing.T) {
 	var want []int64
 	for round := range 20 {
@@ -375,8 +372,7 @@ func TestVirtualRunsRepeat(t *testing.T) {
 	}
 }
 
-// TestVirtualTimeMoves transmits without end and without a pace: a wire takes its time, so
-// that a wait ends all the same.
+// TestVirtualTimeMoves transmits endlessly without a pace and checks that a wait still ends, because the wire has a rate.
 func TestVirtualTimeMoves(t *testing.T) {
 	onTask(t, func(me *task.Task) error {
 		e := engine{name: "loop-virtual", frames: true, direct: true, virtual: true}
@@ -408,7 +404,7 @@ func TestVirtualTimeMoves(t *testing.T) {
 	})
 }
 
-// TestWorkersGetTheirCores starts a pinned worker: its core is its own, and is given back.
+// TestWorkersGetTheirCores starts a pinned worker and checks that its core is exclusive, and released at the end.
 func TestWorkersGetTheirCores(t *testing.T) {
 	sched := task.NewScheduler()
 	host := sched.CPUs()
@@ -448,7 +444,7 @@ func TestWorkersGetTheirCores(t *testing.T) {
 	}
 }
 
-// allowedCPUs reads the processors of every thread of the process.
+// allowedCPUs returns the processors of every thread of the process.
 func allowedCPUs(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/status")
@@ -457,7 +453,7 @@ func allowedCPUs(t *testing.T) []string {
 	}
 	var out []string
 	for _, f := range files {
-		text, _ := os.ReadFile(f) // of a thread that has just ended there is none
+		text, _ := os.ReadFile(f) // missing for a thread that has just ended
 		if _, rest, ok := strings.Cut(string(text), "Cpus_allowed_list:\t"); ok {
 			allowed, _, _ := strings.Cut(rest, "\n")
 			out = append(out, allowed)
@@ -466,8 +462,7 @@ func allowedCPUs(t *testing.T) []string {
 	return out
 }
 
-// TestLedgerTimesWhatMoves: the ledger's time is from start to stop; neither the time before nor the drain belongs to it,
-// or rates would be too low.
+// TestLedgerTimesWhatMoves checks that the ledger's time is from start to stop, without the time before and the drain, which would reduce rates.
 func TestLedgerTimesWhatMoves(t *testing.T) {
 	onTask(t, func(me *task.Task) error {
 		b, err := loop(false).open(me, "")

@@ -12,8 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// What the loop engine offers beside the contract. On the virtual clock the figures are
-// exact.
+// Tests of the loop engine beyond the contract. On the virtual clock the figures are exact.
 
 // virtualBench opens the loop engine on the virtual clock; change edits its configuration.
 func virtualBench(t *testing.T, extra string, change func(string) string, fn func(b *bench) error) {
@@ -41,7 +40,7 @@ func virtualBench(t *testing.T, extra string, change func(string) string, fn fun
 
 func asItIs(text string) string { return text }
 
-// transmit sends count packets of a length from a template; vary changes fields.
+// transmit sends count packets of a length from a template; vary selects changing fields.
 func (b *bench) transmit(length int, count uint64, vary ...Vary) error {
 	packet := make([]byte, length)
 	b.put(packet, 0, 7148)
@@ -52,7 +51,7 @@ func (b *bench) transmit(length int, count uint64, vary ...Vary) error {
 	return b.tx.Transmit(tpl, count)
 }
 
-// figure is a figure of the ledger, NaN when there is none.
+// figure returns a figure of the ledger, or NaN.
 func (b *bench) figure(name string) float64 {
 	if v, ok := b.s.Ledger().Lookup(name); ok {
 		return v
@@ -71,7 +70,7 @@ func TestPaceChangesWhileItRuns(t *testing.T) {
 		before := 0.0
 		for _, c := range []struct {
 			bps, pps float64
-			want     float64 // packets in 10 ms
+			want     float64 // expected packets in 10 ms
 		}{
 			{0, 1e6, 10000}, {0, 5e4, 500}, {8e7, 0, 1000}, {1.6e9, 1e5, 1000},
 		} {
@@ -132,7 +131,7 @@ func TestHashSpreadsFlows(t *testing.T) {
 	})
 }
 
-// split gives receive queues a region for headers and one for the rest.
+// split adds a region for headers to the receive queues.
 func split(text string) string {
 	text = strings.ReplaceAll(text, "[in]", "[headers, in]")
 	return strings.Replace(text, "memory_regions:\n", `memory_regions:
@@ -210,7 +209,7 @@ func TestDropAllTraffic(t *testing.T) {
 				return err
 			}
 		}
-		// What b refuses ends on a's wire: it never comes to a queue.
+		// Packets that b drops end on a's wire and never reach a queue.
 		if dropped, in := b.figure("a.wire.dropped_by.drop_all"), b.figure("b.rx.in"); dropped != 10 || in != 10 {
 			t.Errorf("dropped %v, taken in %v, of 20", dropped, in)
 		}
@@ -258,7 +257,7 @@ func TestStagesInAPipe(t *testing.T) {
 }
 
 func TestForwardSendsOn(t *testing.T) {
-	echo := func(text string) string { // b answers on a wire back to a
+	echo := func(text string) string { // b sends back to a on a second wire
 		text = strings.Replace(text, "address: left\n", `address: left
       rx:
         queues: [{name: back, id: 0, poll_mode: direct, memory_regions: [out]}]
@@ -313,7 +312,7 @@ func TestForwardSendsOn(t *testing.T) {
 	})
 }
 
-// TestTransmitTellsWhatDoesNotFit names the region when a template is longer than its buffers.
+// TestTransmitTellsWhatDoesNotFit checks that the error for a template longer than a region's buffers names the region.
 func TestTransmitTellsWhatDoesNotFit(t *testing.T) {
 	onTask(t, func(me *task.Task) error {
 		b, err := loop(false).open(me, "")
@@ -333,7 +332,7 @@ func TestTransmitTellsWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// A queue is unread until a pipe leads out of it, and the ledger says so.
+// TestUnread checks that the ledger marks a queue as unread until a pipe reads it.
 func TestUnread(t *testing.T) {
 	virtualBench(t, "", asItIs, func(b *bench) error {
 		unread := func() (names []string) {

@@ -17,34 +17,34 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// Program is what made the files of a session.
+// Program identifies the program that created the files of a session.
 type Program struct {
 	Version string
 	Script  string // path; empty: none
-	Text    string // of a script that is in no file
+	Text    string // content of a script without a file
 }
 
-// manifestSchema is the version of the manifest's form.
+// manifestSchema is the version of the manifest's format.
 const manifestSchema = 1
 
-// manifest is what is in DIR/PREFIX.manifest.json: what a writer's files are and how they came to be. It is written
-// when the session starts, as unfinished, and again at its end.
+// manifest is the content of DIR/PREFIX.manifest.json: a description of a writer's files and their origin. It is written when the session starts,
+// with state unfinished, and again at its end.
 type manifest struct {
 	Schema        int            `json:"schema"`
 	State         string         `json:"state"`            // unfinished or finished
-	Reason        string         `json:"reason,omitempty"` // of the end
-	Error         string         `json:"error,omitempty"`  // the writer's first
+	Reason        string         `json:"reason,omitempty"` // reason of the end
+	Error         string         `json:"error,omitempty"`  // first error of the writer
 	Version       string         `json:"version"`
 	Script        string         `json:"script,omitempty"`
 	ScriptSHA256  string         `json:"script_sha256,omitempty"`
 	Host          manifestHost   `json:"host"`
-	Clock         string         `json:"clock"`   // of all times but written
-	Started       time.Time      `json:"started"` // when packets began to move
+	Clock         string         `json:"clock"`   // clock of all times except written
+	Started       time.Time      `json:"started"` // time at which packets began to move
 	Ended         *time.Time     `json:"ended"`
 	Written       time.Time      `json:"written"` // wall clock
 	Writer        manifestWriter `json:"writer"`
-	Files         []manifestFile `json:"files"`                    // but those of a file per packet or burst
-	LeftOut       int            `json:"files_left_out,omitempty"` // of them, as a full disk had no room for more
+	Files         []manifestFile `json:"files"`                    // files, except those per packet or burst
+	LeftOut       int            `json:"files_left_out,omitempty"` // number of files omitted because the disk was full
 	Ledger        *stats.Ledger  `json:"ledger"`
 	Configuration *spec.Plan     `json:"configuration"`
 }
@@ -56,19 +56,19 @@ type manifestHost struct {
 	CPUs   int    `json:"cpus"`
 }
 
-// manifestWriter has what the script has asked for.
+// manifestWriter holds the options given by the script.
 type manifestWriter struct {
 	Name          string   `json:"name"`
 	Kind          string   `json:"kind"`
 	Dirs          []string `json:"dirs"`
 	Prefix        string   `json:"prefix"`
 	Policy        string   `json:"policy"`
-	Format        string   `json:"format,omitempty"`    // of a capture
-	Precision     string   `json:"precision,omitempty"` // of its times
+	Format        string   `json:"format,omitempty"`    // capture format
+	Precision     string   `json:"precision,omitempty"` // precision of times in captures
 	Snaplen       int      `json:"snaplen,omitempty"`
 	Append        bool     `json:"append,omitempty"`
 	Overwrite     bool     `json:"overwrite,omitempty"`
-	Text          string   `json:"text,omitempty"` // its comment, or that of the headers of blocks
+	Text          string   `json:"text,omitempty"` // comment of a capture, or text in the headers of blocks
 	DataOffset    int      `json:"packet_data_offset,omitempty"`
 	RotateBytes   uint64   `json:"rotate_bytes,omitempty"`
 	RotatePackets uint64   `json:"rotate_packets,omitempty"`
@@ -76,14 +76,14 @@ type manifestWriter struct {
 	Quota         uint64   `json:"quota,omitempty"`
 	DeleteOldest  bool     `json:"delete_oldest,omitempty"`
 	StopWhenFull  bool     `json:"stop_when_full,omitempty"`
-	Naming        string   `json:"naming,omitempty"`     // of files that are not listed: one per packet or burst
-	FileCount     uint64   `json:"file_count,omitempty"` // how many these are
+	Naming        string   `json:"naming,omitempty"`     // naming scheme of files that are not listed: one per packet or burst
+	FileCount     uint64   `json:"file_count,omitempty"` // number of these files
 }
 
-// manifestFile is one file; its figures are there once it is closed.
+// manifestFile is one file; its figures are set once it is closed.
 type manifestFile struct {
 	Path       string     `json:"path"`
-	PathBytes  []byte     `json:"path_base64,omitempty"` // where path is no UTF-8, which JSON has to be
+	PathBytes  []byte     `json:"path_base64,omitempty"` // if path is not valid UTF-8, which JSON requires
 	Bytes      uint64     `json:"bytes"`
 	Packets    uint64     `json:"packets"`
 	CRC32C     string     `json:"crc32c,omitempty"` // eight hexadecimal digits
@@ -96,8 +96,8 @@ type manifestFile struct {
 
 func instant(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
-// manifestPath is DIR/PREFIX.manifest.json, and DIR/PREFIX.NAME.manifest.json of a writer whose prefix another one of the session had
-// before it in that folder. Under the session's lock.
+// manifestPath returns DIR/PREFIX.manifest.json, or DIR/PREFIX.NAME.manifest.json if another writer of the session used the prefix in that folder
+// before. The session's lock must be held.
 func (s *Session) manifestPath(st *Stage) string {
 	o := st.writer
 	if o.NoManifest {
@@ -116,14 +116,14 @@ func (s *Session) manifestPath(st *Stage) string {
 	}
 }
 
-// sameName says whether two paths are the same name in the same folder, however that is written.
+// sameName reports whether two paths have the same name in the same folder, regardless of spelling.
 func sameName(a, b string) bool {
 	x, err := os.Stat(filepath.Dir(a))
 	y, other := os.Stat(filepath.Dir(b))
 	return filepath.Base(a) == filepath.Base(b) && (a == b || err == nil && other == nil && os.SameFile(x, y))
 }
 
-// manifestFiles lists the writer's files.
+// manifestFiles returns the writer's files.
 func (st *Stage) manifestFiles() []manifestFile {
 	list := []manifestFile{}
 	for _, f := range st.native.WriterFiles() {
@@ -147,7 +147,7 @@ func (st *Stage) manifestFiles() []manifestFile {
 	return list
 }
 
-// writeManifests writes those of all writers. Under the session's lock.
+// writeManifests writes the manifests of all writers. The session's lock must be held.
 func (s *Session) writeManifests(finished bool) error {
 	var errs []error
 	for _, st := range s.stages {
@@ -156,9 +156,9 @@ func (s *Session) writeManifests(finished bool) error {
 	return errors.Join(errs...)
 }
 
-// writeManifest writes that of one stage, where it has one. Under the session's lock.
+// writeManifest writes the manifest of a stage, if it has one. The session's lock must be held.
 func (s *Session) writeManifest(st *Stage, finished bool) error {
-	if st.manifest == "" || st.native.Abandoned() || finished && !st.writer.manifest.begun { // an abandoned one's folder may hang
+	if st.manifest == "" || st.native.Abandoned() || finished && !st.writer.manifest.begun { // an abandoned writer's folder may hang
 		return nil
 	}
 	m := s.manifest(finished)
@@ -202,7 +202,7 @@ func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
 	return w
 }
 
-// manifest is what the manifests of all writers have in common.
+// manifest returns the part common to the manifests of all writers.
 func (s *Session) manifest(finished bool) *manifest {
 	l := s.snapshot()
 	m := &manifest{Schema: manifestSchema, State: "unfinished", Version: s.env.Program.Version, Script: s.env.Program.Script,

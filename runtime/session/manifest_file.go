@@ -12,18 +12,18 @@ import (
 	"unsafe"
 )
 
-// A manifest's file: written at the start, when room for the end is reserved, too, and replaced at the end. The room is a file without a name,
-// which goes with the process: a disk that the run has filled takes the manifest's end all the same. File systems that know no such files
-// (NFS) have no room.
+// A manifest's file is written at the start, together with a reservation of disk space for the final version, which replaces it at the end. The
+// reservation is an unnamed file, which is deleted with the process: the final version can be written even if the run has filled the disk. File
+// systems without unnamed files (NFS) have no reservation.
 
-// manifestOf is what a writer keeps of its manifest between start and end.
+// manifestOf is a writer's state of its manifest between start and end.
 type manifestOf struct {
 	begun   bool
-	earlier string   // where that of an earlier run is
-	room    *os.File // nil: none
+	earlier string   // path of an earlier run's manifest
+	room    *os.File // reservation; nil: none
 }
 
-// beginManifest writes the first form, and reserves room for the last. What is there stays under another name.
+// beginManifest writes the first version and reserves space for the last. An existing file is renamed.
 func (st *Stage) beginManifest(m *manifest) error {
 	o := st.writer
 	if err := st.keepManifest(); err != nil {
@@ -41,7 +41,7 @@ func (st *Stage) beginManifest(m *manifest) error {
 	return err
 }
 
-// endManifest writes the last form. Where there is no room for all files it lists as many as fit.
+// endManifest writes the final version. If space is short it lists as many files as fit.
 func (st *Stage) endManifest(m *manifest) error {
 	room := st.writer.manifest.room
 	defer room.Close()
@@ -61,7 +61,7 @@ func (st *Stage) endManifest(m *manifest) error {
 	}
 }
 
-// keepManifest renames that of an earlier run.
+// keepManifest renames the manifest of an earlier run.
 func (st *Stage) keepManifest() error {
 	if _, err := os.Lstat(st.manifest); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -80,14 +80,14 @@ func (st *Stage) keepManifest() error {
 	}
 }
 
-// replaceManifest removes that of an earlier run whose file this one has replaced.
+// replaceManifest removes the manifest of an earlier run whose file this run has replaced.
 func (st *Stage) replaceManifest() {
 	if st.writes() && st.writer.Overwrite && st.writer.oneFile() && st.writer.manifest.earlier != "" {
 		_ = os.Remove(st.writer.manifest.earlier)
 	}
 }
 
-// removeManifest takes back that of a session, or a stage, that did not start.
+// removeManifest removes the manifest of a session, or a stage, that did not start.
 func (st *Stage) removeManifest() {
 	if st.manifest == "" {
 		return
@@ -108,8 +108,8 @@ func encoded(m *manifest) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// manifestRoom is how many bytes the end of a manifest will take at most, as far as that can be known: as much as its beginning, with larger
-// figures, and the files that there is space for, of which few are expected on a small disk.
+// manifestRoom returns the estimated maximum size of the final manifest in bytes: the initial size plus larger figures and the files for which there
+// is space, few of which are expected on a small disk.
 func (o *WriterOptions) manifestRoom(begun int) int64 {
 	const figures, most = 32 << 10, 1 << 16
 	files := uint64(len(o.Dirs))
@@ -127,7 +127,7 @@ func (o *WriterOptions) manifestRoom(begun int) int64 {
 	return int64(2*begun) + figures + int64(min(files*entry, max(freeBytes(o.Dirs[0])/32, 16<<10)))
 }
 
-// freeBytes is what files in dir can take; 0 where that is not known.
+// freeBytes returns the free space for files in dir, or 0 if unknown.
 func freeBytes(dir string) uint64 {
 	var fs syscall.Statfs_t
 	if syscall.Statfs(dir, &fs) != nil {
@@ -136,14 +136,14 @@ func freeBytes(dir string) uint64 {
 	return fs.Bavail * uint64(fs.Bsize)
 }
 
-// What package syscall leaves out, of every architecture.
+// Constants that package syscall lacks, for all architectures.
 const (
 	openUnnamed   = 0o20000000 | syscall.O_DIRECTORY // O_TMPFILE
 	currentFolder = -100                             // AT_FDCWD
 	followLinks   = 0x400                            // AT_SYMLINK_FOLLOW
 )
 
-// reserveRoom makes a file without a name in dir, for which the disk keeps bytes; nil where the file system has none.
+// reserveRoom creates an unnamed file in dir with reserved disk space; it returns nil if the file system does not support this.
 func reserveRoom(dir string, bytes int64) (*os.File, error) {
 	f, err := os.OpenFile(dir, openUnnamed|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -159,7 +159,7 @@ func reserveRoom(dir string, bytes int64) (*os.File, error) {
 	return nil, fmt.Errorf("%d bytes for its end: %w; hint: free some, or write elsewhere", bytes, err)
 }
 
-// fillRoom gives the reserved file its text and the name path, in place of what has that.
+// fillRoom writes data to the reserved file and links it at path, replacing an existing file.
 func fillRoom(room *os.File, path string, data []byte) error {
 	if _, err := room.WriteAt(data, 0); err != nil {
 		return err
@@ -174,7 +174,7 @@ func fillRoom(room *os.File, path string, data []byte) error {
 	return renamed(name, path)
 }
 
-// linkOpen gives a file without a name one.
+// linkOpen gives an unnamed file a name.
 func linkOpen(f *os.File, name string) error {
 	from, err := syscall.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil {
@@ -192,7 +192,7 @@ func linkOpen(f *os.File, name string) error {
 	return nil
 }
 
-// writeWhole replaces a file in one step: a reader gets the old or the new one.
+// writeWhole replaces a file atomically: readers see the old or the new content.
 func writeWhole(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -206,7 +206,7 @@ func writeWhole(path string, data []byte) error {
 	return renamed(f.Name(), path)
 }
 
-// renamed renames a file, or removes it.
+// renamed renames a file, or removes it on error.
 func renamed(name, path string) error {
 	err := os.Rename(name, path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// nativeMatch is the engine's form of a match. items are the flex items that it may name.
+// nativeMatch returns the engine's form of a match. items are the flex items that it may refer to.
 func nativeMatch(m *spec.Match, items []spec.FlexItem) (native.Match, error) {
 	var out native.Match
 	if m.UDPSrc != nil {
@@ -40,7 +40,7 @@ func nativeMatch(m *spec.Match, items []spec.FlexItem) (native.Match, error) {
 	return out, matchFlex(m.Flex, items, &out)
 }
 
-// ipv4 gives a prefix as address and mask in host byte order.
+// ipv4 returns a prefix as address and mask in host byte order.
 func ipv4(p netip.Prefix) (addr, mask uint32) {
 	a := p.Masked().Addr().As4()
 	return binary.BigEndian.Uint32(a[:]), uint32(uint64(0xffffffff) << (32 - p.Bits()))
@@ -68,7 +68,7 @@ func matchIPv6(m *spec.Match, out *native.Match) {
 	}
 }
 
-// matchLink sets what comes with the Ethernet header but its addresses.
+// matchLink sets the link-layer criteria except addresses.
 func matchLink(m *spec.Match, out *native.Match) {
 	if m.VLANID != nil {
 		out.Set |= native.MatchVLANID

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Keys of a match, from the configuration to the packet: a frame as the key says is taken, one that differs in it alone is
-// not. What tables make of them is in tests/native/packet/flow_keys_test.c.
+// Tests of match keys, from the configuration to the packet: a frame that matches a key is accepted, and one that differs only there is not. Flow
+// tables are tested in tests/native/packet/flow_keys_test.c.
 
-// A matchKey is a match, a frame for it, and frames that differ from that in one key.
+// A matchKey is a match, a matching frame, and frames that differ from it in one key.
 type matchKey struct {
-	key   string // of the configuration
+	key   string // key of the configuration
 	match string
 	frame []byte
 	other [][]byte
 }
 
-// with is p with bytes changed from `at` on.
+// with returns a copy of p with bytes changed from `at` on.
 func with(p []byte, at int, bytes ...byte) []byte {
 	return slices.Replace(slices.Clone(p), at, at+len(bytes), bytes...)
 }
 
-// datagram is an Ethernet frame: 10.0.0.1 port 4000 to 10.0.0.2 port 7148, UDP, 60 bytes of payload that count.
+// datagram returns an Ethernet frame: 10.0.0.1 port 4000 to 10.0.0.2 port 7148, UDP, 60 bytes of ascending payload.
 func datagram() []byte {
 	p := make([]byte, headers+60)
 	(&bench{engine: engine{frames: true}}).put(p, 0, 7148)
@@ -36,7 +36,7 @@ func datagram() []byte {
 
 func segment() []byte { return with(with(datagram(), 23, 6), 46, 0x50) }
 
-// datagram6 is a UDP datagram over IPv6, 2001:db8::1 to 2001:db8::2.
+// datagram6 returns a UDP datagram over IPv6, 2001:db8::1 to 2001:db8::2.
 func datagram6() []byte {
 	p := make([]byte, 14+40+8+20)
 	copy(p, datagram()[:12])
@@ -93,7 +93,7 @@ func TestKeysOfAMatch(t *testing.T) {
 	}
 }
 
-// run sends the frame, and those that differ, to a flow of the second queue.
+// run sends the matching frame and the others to a flow of the second queue.
 func (c matchKey) run(t *testing.T) {
 	const form = `        flex_items:
         - {name: i, id: 3, offset: 8, udp_dst_port: 7148}
@@ -141,7 +141,7 @@ func (b *bench) sendFrame(frame []byte) error {
 	return err
 }
 
-// TestSplitPacketsOfAFlow: the bytes of a flow are those of all segments of its packets.
+// TestSplitPacketsOfAFlow checks that the bytes of a flow include all segments of its packets.
 func TestSplitPacketsOfAFlow(t *testing.T) {
 	const flows = "        flows:\n        - {name: one, id: 7, match: {udp_dst: 7148}, action: {type: queue, id: 0}}\n" +
 		"        - {name: two, id: 8, match: {udp_dst: 7149}, action: {type: queue, id: 0}}\n"

@@ -10,17 +10,16 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// Neighbour is a station that a frame is to be sent to.
+// Neighbour is the next hop of frames to an address.
 type Neighbour struct {
 	i    *Interface
-	addr netip.Addr // its own, or its router's
+	addr netip.Addr // its own address, or its router's
 	vlan uint16     // 0: no tag
-	from netip.Addr // who asks; the zero Addr: not known
-	link int        // index of the kernel's device of the interface, 0: there is none
+	from netip.Addr // source address of requests; zero: unknown
+	link int        // index of the interface's kernel device, 0: none
 }
 
-// Neighbour is who has to get frames for an address: the host itself, or the kernel's router to it where the interface
-// is a Linux one.
+// Neighbour returns the receiver of frames for an address: the host itself or, if the interface is a Linux interface, the kernel's router to it.
 func (i *Interface) Neighbour(addr netip.Addr, vlan uint16) (*Neighbour, error) {
 	addr = addr.Unmap().WithZone("")
 	if addr.IsUnspecified() || addr.IsMulticast() || !addr.IsValid() {
@@ -34,7 +33,7 @@ func (i *Interface) Neighbour(addr netip.Addr, vlan uint16) (*Neighbour, error) 
 	return n, nil
 }
 
-// String names the neighbour for an error: address, VLAN, interface.
+// String returns address, VLAN and interface, for errors.
 func (n *Neighbour) String() string {
 	text := n.addr.String()
 	if n.vlan != 0 {
@@ -43,8 +42,7 @@ func (n *Neighbour) String() string {
 	return text + " on interface " + n.i.Name()
 }
 
-// MAC is the neighbour's Ethernet address, if it is known: to the kernel, or from an answer to Ask within the last
-// minute.
+// MAC returns the neighbor's Ethernet address if known: from the kernel, or from an answer to Ask within the last minute.
 func (n *Neighbour) MAC() (net.HardwareAddr, bool, error) {
 	if err := n.i.s.enter(); err != nil {
 		return nil, false, err
@@ -60,8 +58,8 @@ func (n *Neighbour) MAC() (net.HardwareAddr, bool, error) {
 	return mac, mac != nil, err
 }
 
-// Ask asks once which Ethernet address the neighbour has; the answer comes a while later. ErrNotReady before the
-// session's start. Where the kernel gets what no flow wants it is the kernel that asks.
+// Ask sends one request for the neighbor's Ethernet address; the answer arrives later. It returns ErrNotReady before the session's start. If the
+// kernel receives packets that match no flow, the kernel sends the request.
 func (n *Neighbour) Ask() error {
 	if err := n.i.s.enter(); err != nil {
 		return err

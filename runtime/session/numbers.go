@@ -6,15 +6,15 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Numbers are 64-bit numbers, kept in 1, 2, 4 or 8 bytes each: what all of them have in their upper bits stands once.
-// A field's values in a burst are mostly of one range, and a script may keep a column of every burst.
+// Numbers is a compact list of 64-bit numbers, stored in 1, 2, 4 or 8 bytes each; common upper bits are stored once. A field's values in a burst are
+// usually of one range, and a script may keep a column of every burst.
 type Numbers struct {
 	upper uint64
-	bytes int // of a number
+	bytes int // bytes per number
 	low   []byte
 }
 
-// NewNumbers copies numbers.
+// NewNumbers returns a compact copy of v.
 func NewNumbers(v []uint64) Numbers {
 	if len(v) == 0 {
 		return Numbers{bytes: 1}
@@ -28,10 +28,10 @@ func NewNumbers(v []uint64) Numbers {
 	return n
 }
 
-// Len is how many there are.
+// Len returns the number of elements.
 func (n *Numbers) Len() int { return len(n.low) / n.bytes }
 
-// At is the i-th number, from 0.
+// At returns element i, from 0.
 func (n *Numbers) At(i int) uint64 {
 	switch n.bytes {
 	case 1:
@@ -44,7 +44,7 @@ func (n *Numbers) At(i int) uint64 {
 	return binary.NativeEndian.Uint64(n.low[8*i:])
 }
 
-// List is all of them in a list.
+// List returns all elements.
 func (n *Numbers) List() []uint64 {
 	out := make([]uint64, n.Len())
 	for i := range out {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNumbers keeps lists of every width and asks for them back.
+// TestNumbers stores lists of every width and reads them back.
 func TestNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for round := range 2000 {

@@ -10,16 +10,15 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Op is work that a task began and that ends later: the writing of a burst. It outlives the burst and the session. Safe for
-// concurrent use.
+// Op is an asynchronous operation of a task, such as the writing of a burst. It outlives the burst and the session, and is safe for concurrent use.
 type Op struct {
 	native native.Op
-	object string // what it is the work of
-	unit   string // of its parts; empty: packets
-	look   func() // looks whether it has ended, where nobody tells; nil
+	object string // object that performs it
+	unit   string // unit of its parts; empty: packets
+	look   func() // polls for completion if it is not notified; nil otherwise
 }
 
-// OpState is what became of it so far: parts, packets mostly, that completed or failed, and the bytes of the former.
+// OpState is the progress: the number of completed and failed parts, mostly packets, and the bytes of the completed ones.
 type OpState = native.OpState
 
 func newOp(object string, n native.Op) *Op {
@@ -28,7 +27,7 @@ func newOp(object string, n native.Op) *Op {
 	return op
 }
 
-// State reads what became of it.
+// State returns the progress.
 func (o *Op) State() OpState {
 	defer runtime.KeepAlive(o)
 	if o.look != nil {
@@ -37,7 +36,7 @@ func (o *Op) State() OpState {
 	return o.native.State()
 }
 
-// String says whose work it is and how far.
+// String returns the object and the progress.
 func (o *Op) String() string {
 	st := o.State()
 	text := fmt.Sprintf("op of %s: %d %s completed", o.object, st.Completed, cmp.Or(o.unit, "packets"))
@@ -50,7 +49,7 @@ func (o *Op) String() string {
 	return text
 }
 
-// Error is the first failure, nil when there is none.
+// Error returns the first failure, or nil.
 func (o *Op) Error() error {
 	defer runtime.KeepAlive(o)
 	if words := o.native.Error(); words != "" {
@@ -59,8 +58,8 @@ func (o *Op) Error() error {
 	return nil
 }
 
-// Watch has t told of the end, once, by an item of kind task.Done with this target, also where it has come already. An
-// operation is watched once.
+// Watch sends t one item of kind task.Done with this target when the operation completes, or at once if it already has. It must be called at most
+// once per operation.
 func (o *Op) Watch(t *task.Task, target any) error {
 	defer runtime.KeepAlive(o)
 	return within(o.object, t.Watch(o.native, target))

@@ -6,10 +6,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Open opens a configuration: memory is allocated, sockets are bound, and nothing moves
-// until Start. Everything that keeps the configuration from being opened comes at once, as
-// an *OpenError; what an engine refuses comes as one error with its place. It may resolve
-// host names, so it blocks.
+// Open opens a configuration: memory is allocated and sockets are bound, but no packets move until Start. All reasons that prevent opening are
+// returned together as an *OpenError; an engine's error is returned alone, with its position. It may resolve host names, so it blocks.
 func Open(cfg *spec.Config, env Env) (*Session, error) {
 	faults := check(cfg)
 	s := &Session{
@@ -42,7 +40,7 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 	return s, nil
 }
 
-// stepper is the session for the scheduler: nil on the real clock.
+// stepper returns the session for the scheduler, or nil on the real clock.
 func (s *Session) stepper() task.Stepper {
 	if s.Virtual() {
 		return s.native

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// config is a loop configuration with a hole for each thing that a case adds.
+// config is a loop configuration with a placeholder for each addition of a case.
 const config = `daqiri:
   cfg:
     version: 1
@@ -34,7 +34,7 @@ const config = `daqiri:
     %IFACE%
 `
 
-// fill puts a case's texts into config.
+// fill replaces the placeholders of config with a case's texts.
 func fill(texts map[string]string) string {
 	out := config
 	for _, h := range [][2]string{{"LOOPBACK", "sw"}, {"KIND", "host"}, {"REGIONS", ""}, {"ADDRESS", "wire"}, {"CORE", "-1"}, {"RX", ""}, {"TX", ""}, {"TXQ", ""}, {"IFACE", ""}} {
@@ -143,7 +143,7 @@ func TestPlanCores(t *testing.T) {
 		asked []int // cpu_core of each queue
 		want  Cores
 		host  task.CPUs
-		got   []int // nil: a fault
+		got   []int // nil: an error
 	}{
 		{"as written", []int{1, 2, 1}, Cores{}, host(0, 1, 2, 3), []int{1, 2, 1}},
 		{"not on this host", []int{1, 9}, Cores{}, host(0, 1), nil},

@@ -8,18 +8,18 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Pipe sends the bursts of its sources through its stages in order.
+// Pipe passes the bursts of its sources through its stages in order.
 type Pipe struct {
 	s       *Session
 	sources []*Queue
 	stages  []*Stage
 	conn    uint32
-	native  []native.Pipe // one a source
-	behind  *Pipe         // what follows a reorder stage, from its queue on
+	native  []native.Pipe // one per source
+	behind  *Pipe         // pipe from the queue of a reorder stage to the following stages
 }
 
-// Pipe joins sources and stages: every burst of each source goes through the stages in
-// order. A second pipe on a source is a tee. Packets flow as soon as it exists.
+// Pipe connects sources and stages: every burst of each source passes the stages in order. A second pipe on a source is a tee. Packets flow as soon
+// as the pipe exists.
 func (s *Session) Pipe(sources []*Queue, stages ...*Stage) (*Pipe, error) {
 	return s.pipe(sources, stages, 0)
 }
@@ -35,7 +35,7 @@ func (s *Session) pipe(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, e
 	return s.join(withPlans(sources), stages, conn)
 }
 
-// withPlans adds what the configuration's reorder stages make of the sources' packets: it is for their consumers.
+// withPlans adds the output queues of configured reorder stages on the sources, whose packets have the same consumers.
 func withPlans(sources []*Queue) []*Queue {
 	all := slices.Clone(sources)
 	for _, q := range sources {
@@ -48,7 +48,7 @@ func withPlans(sources []*Queue) []*Queue {
 	return all
 }
 
-// join makes a pipe, and where stages follow a reorder stage another one behind that.
+// join creates a pipe, and a second one for stages that follow a reorder stage.
 func (s *Session) join(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, error) {
 	var behind *Pipe
 	k := slices.IndexFunc(stages, func(st *Stage) bool { return st != nil && st.out != nil })
@@ -72,7 +72,7 @@ func (s *Session) join(sources []*Queue, stages []*Stage, conn uint32) (*Pipe, e
 	return s.joinHere(sources, stages, conn)
 }
 
-// joinBehind makes a pipe from a stage's queue, unless there is one: several calls may give a stage its sources.
+// joinBehind creates a pipe from a stage's queue unless it exists: several calls may add sources to a stage.
 func (s *Session) joinBehind(out *Queue, stages []*Stage) (*Pipe, error) {
 	for _, p := range s.pipes {
 		if slices.Equal(p.sources, []*Queue{out}) && slices.Equal(p.all(), stages) {
@@ -82,7 +82,7 @@ func (s *Session) joinBehind(out *Queue, stages []*Stage) (*Pipe, error) {
 	return s.join([]*Queue{out}, stages, 0)
 }
 
-// all lists the pipe's stages and those behind it.
+// all returns the pipe's stages and those of the pipes behind it.
 func (p *Pipe) all() []*Stage {
 	if p.behind == nil {
 		return p.stages
@@ -108,7 +108,7 @@ func (s *Session) joinHere(sources []*Queue, stages []*Stage, conn uint32) (*Pip
 	return p, nil
 }
 
-// feeds checks that the stages can work on what the queue holds.
+// feeds checks that the stages accept the queue's packets.
 func (q *Queue) feeds(s *Session, stages []*Stage) error {
 	if !q.rx || q.i.s != s {
 		return invalid("%s: it is not a receive queue of this session", q.title())
@@ -128,7 +128,7 @@ func (q *Queue) feeds(s *Session, stages []*Stage) error {
 	return nil
 }
 
-// add gives the pipe to the engine: all sources or none.
+// add adds the pipe to the engine, for all sources or none.
 func (p *Pipe) add() error {
 	stages := make([]native.Stage, len(p.stages))
 	for i, st := range p.stages {
@@ -153,7 +153,7 @@ func (p *Pipe) add() error {
 	return nil
 }
 
-// take takes the pipe from the engine.
+// take removes the pipe from the engine.
 func (p *Pipe) take() {
 	for i, n := range p.native {
 		p.sources[i].hold()
@@ -163,7 +163,7 @@ func (p *Pipe) take() {
 	p.native = nil
 }
 
-// hold keeps the task of a direct queue out of its wait; the engine does so with workers.
+// hold keeps the task of a direct queue out of its wait; the engine does this for workers.
 func (q *Queue) hold() {
 	if o := q.server().owner; o != nil {
 		o.Hold()
@@ -176,7 +176,7 @@ func (q *Queue) release() {
 	}
 }
 
-// adoptSources gives direct queues that nobody polls to the task of the pipe's tap.
+// adoptSources assigns direct queues without an owner to the task of the pipe's tap.
 func (p *Pipe) adoptSources() {
 	for _, t := range p.s.taps {
 		if !slices.Contains(p.stages, t.Stage) {
@@ -184,14 +184,14 @@ func (p *Pipe) adoptSources() {
 		}
 		for _, q := range p.sources {
 			if q = q.server(); q.owner == nil {
-				_ = q.adopt(t.task) // without it the queue waits for Start, which reports
+				_ = q.adopt(t.task) // on error the queue is left to Start, which reports it
 			}
 		}
 		return
 	}
 }
 
-// Remove ends the pipe; what its stages hold is dealt with. A second call does nothing.
+// Remove removes the pipe after processing the packets in its stages. Further calls have no effect.
 func (p *Pipe) Remove() {
 	if p.s.enter() != nil {
 		return
@@ -208,7 +208,7 @@ func (p *Pipe) remove() {
 	p.s.pipes = slices.DeleteFunc(p.s.pipes, func(x *Pipe) bool { return x == p })
 }
 
-// without rebuilds the pipe without a stage; without the last one it ends.
+// without rebuilds the pipe without a stage, or removes it if that was the last one.
 func (p *Pipe) without(st *Stage) {
 	p.take()
 	p.stages = slices.DeleteFunc(p.stages, func(x *Stage) bool { return x == st })
@@ -217,7 +217,7 @@ func (p *Pipe) without(st *Stage) {
 	}
 }
 
-// String tells the pipe: "rx0 → filter1 → disk".
+// String returns the pipe as text: sources and stages, separated by arrows.
 func (p *Pipe) String() string {
 	var names []string
 	for _, q := range p.sources {

@@ -7,25 +7,25 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// HostPlan is a plan and what this host has.
+// HostPlan is a plan and the relevant properties of this host.
 type HostPlan struct {
 	*spec.Plan
-	PTPClocks []string  `json:"ptp_clocks"`          // in words
-	GPUs      *GPUPlan  `json:"gpus,omitempty"`      // where the configuration has memory for one
-	GPUNetIO  []Feature `json:"gpunetio,omitempty"`  // where the configuration asks for it: what of it is here
-	Obstacles []string  `json:"obstacles,omitempty"` // why this build can't open it, each with its place
+	PTPClocks []string  `json:"ptp_clocks"`          // descriptions
+	GPUs      *GPUPlan  `json:"gpus,omitempty"`      // if the configuration has GPU memory
+	GPUNetIO  []Feature `json:"gpunetio,omitempty"`  // supported features, if the configuration uses GPUNetIO
+	Obstacles []string  `json:"obstacles,omitempty"` // reasons why this build cannot open it, with positions
 }
 
-// GPU is one of this host's.
+// GPU is a GPU of this host.
 type GPU = native.GPU
 
-// GPUPlan is what the driver says of this host's GPUs.
+// GPUPlan is the driver's information on this host's GPUs.
 type GPUPlan struct {
-	Driver string `json:"driver,omitempty"` // the version of CUDA that it is for: "12.4"
+	Driver string `json:"driver,omitempty"` // supported CUDA version: "12.4"
 	GPUs   []GPU  `json:"gpus"`
 }
 
-// GPUs asks the driver, which takes a fifth of a second where there is one; an error says what is missing.
+// GPUs queries the driver, which takes a fifth of a second if one is present. The error names what is missing.
 func GPUs() (*GPUPlan, error) {
 	version, gpus, err := native.GPUs()
 	plan := &GPUPlan{GPUs: append([]GPU{}, gpus...)}
@@ -35,8 +35,7 @@ func GPUs() (*GPUPlan, error) {
 	return plan, err
 }
 
-// Plan is what a configuration resolves to, with the strides that its buffers get (0 where an
-// engine is not in this version). It opens no interface.
+// Plan returns the resolved configuration with the strides of its buffers (0 if an engine is not in this version). It opens no interface.
 func Plan(cfg *spec.Config) *HostPlan {
 	p := spec.Inspect(cfg)
 	for k := range p.MemoryRegions {
@@ -44,7 +43,7 @@ func Plan(cfg *spec.Config) *HostPlan {
 	}
 	plan := &HostPlan{Plan: p, PTPClocks: PTPClocks()}
 	if usesGPU(cfg) {
-		plan.GPUs, _ = GPUs() // an error is an obstacle
+		plan.GPUs, _ = GPUs() // an error is reported as an obstacle
 	}
 	if usesGPUNetIO(cfg) {
 		plan.GPUNetIO = GPUNetIO()

@@ -7,7 +7,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// addPlans makes the reorder stages of the configuration, which take the packets of their flows before any pipe.
+// addPlans creates the configured reorder stages, which take the packets of their flows before any pipe.
 func (i *Interface) addPlans() error {
 	if i.spec.RX == nil {
 		return nil
@@ -43,13 +43,13 @@ func (i *Interface) addPlans() error {
 	return nil
 }
 
-// onGPU says whether a region is as the configuration wants it, and not in host memory instead (Options.Memory).
+// onGPU reports whether a region is as configured, and not replaced by host memory (Options.Memory).
 func (s *Session) onGPU(region string) bool {
 	r := s.cfg.Region(region)
 	return r != nil && r.Declared == ""
 }
 
-// queuesOf lists the queues that the flows of a reorder config go to.
+// queuesOf returns the queues that the flows of a reorder config lead to.
 func (i *Interface) queuesOf(r *spec.Reorder) (queues []*Queue) {
 	for _, f := range i.spec.RX.Flows {
 		if !slices.Contains(r.FlowIDs, f.ID) {
@@ -64,7 +64,7 @@ func (i *Interface) queuesOf(r *spec.Reorder) (queues []*Queue) {
 	return queues
 }
 
-// planOptions are those of a reorder config; a batch's time is the longest timeout_us of its queues.
+// planOptions returns the options of a reorder config; a batch's timeout is the longest timeout_us of its queues.
 func planOptions(r *spec.Reorder, sources []*Queue) ReorderOptions {
 	place := func(f spec.BitField) *Field {
 		return &Field{Base: BaseStart, BitOffset: uint32(f.BitOffset), BitWidth: uint16(f.BitWidth)}

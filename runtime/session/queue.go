@@ -17,14 +17,14 @@ type Queue struct {
 	spec   *spec.Queue
 	rx     bool
 	native native.Queue
-	owner  *task.Task // of a direct queue, under the session's lock
-	stage  *Stage     // whose aggregates or copies it hands out; nil: it is an interface's
-	frames bool       // with stage: copies of frames, not payloads
-	leader *Queue     // of a stage's: the source whose poller serves it; nil: it has none yet
-	home   *Queue     // of a stage's of the configuration: the queue whose packets these were
-	plans  []*Stage   // reorder stages of the configuration: they take their packets before any pipe
+	owner  *task.Task // owner of a direct queue, under the session's lock
+	stage  *Stage     // stage with this output queue; nil: a queue of an interface
+	frames bool       // with stage: outputs frames, not payloads
+	leader *Queue     // output queue: the source whose poller serves it; nil: none yet
+	home   *Queue     // output of a configured stage: the queue that received the packets
+	plans  []*Stage   // configured reorder stages, which take their packets before any pipe
 
-	read atomic.Bool // a pipe led, or leads, out of it
+	read atomic.Bool // a pipe reads it, or has read it
 }
 
 func (s *Session) queueOf(n native.Queue) *Queue {
@@ -33,7 +33,7 @@ func (s *Session) queueOf(n native.Queue) *Queue {
 	return q
 }
 
-// server is the queue whose owner serves q: itself, or the first source of its stage.
+// server returns the queue whose owner serves q: q itself, or the first source of its stage.
 func (q *Queue) server() *Queue {
 	for q.leader != nil {
 		q = q.leader
@@ -41,34 +41,34 @@ func (q *Queue) server() *Queue {
 	return q
 }
 
-// Name is the queue's name in the configuration.
+// Name returns the queue's name in the configuration.
 func (q *Queue) Name() string { return q.spec.Name }
 
-// ID is the queue's id, unique in its direction of the interface.
+// ID returns the queue's id, unique in its direction of the interface.
 func (q *Queue) ID() int { return q.spec.ID }
 
-// Interface is the interface that the queue belongs to.
+// Interface returns the interface of the queue.
 func (q *Queue) Interface() *Interface { return q.i }
 
 // Rx reports whether it is a receive queue.
 func (q *Queue) Rx() bool { return q.rx }
 
-// Direct reports whether its task polls it, and no worker.
+// Direct reports whether the queue is polled by its task instead of a worker.
 func (q *Queue) Direct() bool { return q.spec.Direct() }
 
-// BatchSize is how many packets a burst of the queue has at most.
+// BatchSize returns the maximum number of packets of a burst.
 func (q *Queue) BatchSize() int { return q.spec.BatchSize }
 
 // Layers of a queue.
 const (
-	LayerFrame   = "frame"   // packets begin with the Ethernet header
-	LayerPayload = "payload" // packets are what the sockets carry
+	LayerFrame   = "frame"   // packets start with the Ethernet header
+	LayerPayload = "payload" // packets are socket payloads
 )
 
-// Stage is the stage whose aggregates the queue hands out, nil of an interface's queue.
+// Stage returns the stage with this output queue, or nil for a queue of an interface.
 func (q *Queue) Stage() *Stage { return q.stage }
 
-// Layer says what the queue's packets are: LayerFrame or LayerPayload.
+// Layer returns the type of the queue's packets: LayerFrame or LayerPayload.
 func (q *Queue) Layer() string {
 	if q.i.spec.Socket() || (q.stage != nil && !q.frames) {
 		return LayerPayload
@@ -76,8 +76,7 @@ func (q *Queue) Layer() string {
 	return LayerFrame
 }
 
-// Timestamps says where a receive queue's times come from: software, kernel, hardware, virtual or file; empty for a
-// transmit queue.
+// Timestamps returns the origin of a receive queue's times: software, kernel, hardware, virtual or file; empty for a transmit queue.
 func (q *Queue) Timestamps() (string, error) {
 	if !q.rx {
 		return "", nil
@@ -89,7 +88,7 @@ func (q *Queue) Timestamps() (string, error) {
 	return q.native.Stamps(), nil
 }
 
-// title names the queue in errors.
+// title returns the queue's name in errors.
 func (q *Queue) title() string {
 	if q.stage != nil {
 		return "stage " + q.stage.name
@@ -99,8 +98,8 @@ func (q *Queue) title() string {
 
 func (q *Queue) named(err error) error { return within(q.title(), err) }
 
-// Adopt makes t the task that polls a direct queue, whenever it waits. A queue can be
-// handed over: from a task that is not in a wait. No effect on a queue of a worker.
+// Adopt makes t the task that polls a direct queue whenever it waits. The queue may be taken over from a task that is not waiting. It has no effect
+// on a worker's queue.
 func (q *Queue) Adopt(t *task.Task) error {
 	if err := q.i.s.enter(); err != nil {
 		return err
@@ -127,8 +126,8 @@ func (q *Queue) adopt(t *task.Task) error {
 	return nil
 }
 
-// Tap gives t every burst of the queue (or as TapOptions say) as items whose target is
-// target. A direct queue that nobody polls becomes t's.
+// Tap delivers every burst of the queue (or those selected by TapOptions) to t, as items with the given target. A direct queue without an owner is
+// adopted by t.
 func (q *Queue) Tap(t *task.Task, target any, o TapOptions) (*Tap, error) {
 	tap, err := q.i.s.Tap("", t, target, o)
 	if err != nil {
@@ -140,8 +139,8 @@ func (q *Queue) Tap(t *task.Task, target any, o TapOptions) (*Tap, error) {
 	return tap, nil
 }
 
-// Waiting is how many packets of a transmit queue have not left yet: those given to it, and the rest of a transmission;
-// endless: that has no end.
+// Waiting returns the number of packets of a transmit queue that are not sent yet: queued ones, and the rest of a transmission; endless is true if
+// that is unlimited.
 func (q *Queue) Waiting() (n uint64, endless bool, err error) {
 	if err := q.i.s.enter(); err != nil {
 		return 0, false, err
@@ -154,8 +153,7 @@ func (q *Queue) Waiting() (n uint64, endless bool, err error) {
 	return n, endless, nil
 }
 
-// Flush discards what waits in a receive queue, counted as flushed, and returns the number
-// of packets.
+// Flush discards the packets in a receive queue, counted as flushed, and returns their number.
 func (q *Queue) Flush() (int64, error) {
 	if err := q.i.s.enter(); err != nil {
 		return 0, err
@@ -169,9 +167,8 @@ func (q *Queue) Flush() (int64, error) {
 	return q.native.Flush(), nil
 }
 
-// Alloc makes a burst of n packets to be filled and sent; their lengths are 0. The task
-// owns it until Send or Free. ErrNoBurst and ErrNoPacket when the queue's pools are empty.
-// Owner's task.
+// Alloc allocates a burst of n packets of length 0. The task owns it until Send or Free. It returns ErrNoBurst or ErrNoPacket if the queue's pools
+// are empty. It must be called by the owner's task.
 func (q *Queue) Alloc(l *Leases, n int) (*Burst, error) {
 	switch {
 	case q.i.s.closed.Load():
@@ -191,15 +188,15 @@ func (q *Queue) Alloc(l *Leases, n int) (*Burst, error) {
 	return b, nil
 }
 
-// Send queues b for sending. The burst is consumed when the error is nil, and stays the
-// caller's otherwise: ErrNoSpace when the ring is full. Owner's task.
+// Send queues b for sending. On success the burst is consumed; on error the caller still owns it. It returns ErrNoSpace if the ring is full. It must
+// be called by the owner's task.
 func (q *Queue) Send(b *Burst) error {
 	if err := q.mayTake(b); err != nil {
 		return err
 	}
 	if err := q.native.Send(b.native); err != nil {
 		if errors.Is(err, ErrNoSpace) {
-			return err // expected, and often: no words
+			return err // frequent, so it is not wrapped
 		}
 		return q.unsent(b, err)
 	}
@@ -207,7 +204,7 @@ func (q *Queue) Send(b *Burst) error {
 	return nil
 }
 
-// unsent says why the engine didn't take the burst.
+// unsent returns the error for a burst that the engine rejected.
 func (q *Queue) unsent(b *Burst, err error) error {
 	if errors.Is(err, ErrNotSupported) && b.view.DeviceOnly != 0 {
 		err = b.readable(b.view.DeviceOnly)
@@ -215,7 +212,7 @@ func (q *Queue) unsent(b *Burst, err error) error {
 	return q.named(err)
 }
 
-// mayTake returns why the queue can't send a burst.
+// mayTake returns an error if the queue cannot send a burst.
 func (q *Queue) mayTake(b *Burst) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -229,8 +226,7 @@ func (q *Queue) mayTake(b *Burst) error {
 	return nil
 }
 
-// Pace limits what is sent from now on, in bits/s and packets/s of what the queue holds; 0
-// is no limit.
+// Pace limits the rate of sending from now on, in bits/s and packets/s of the queue's packets; 0 is unlimited.
 func (q *Queue) Pace(bps, pps float64) error {
 	if err := q.i.s.enter(); err != nil {
 		return err
@@ -243,8 +239,7 @@ func (q *Queue) Pace(bps, pps float64) error {
 	return nil
 }
 
-// Follow makes the packets of bursts that are forwarded leave with the gaps of their receive times divided by speed, instead
-// of at a pace.
+// Follow sends the packets of forwarded bursts with the gaps of their receive times divided by speed, instead of at a pace.
 func (q *Queue) Follow(speed float64) error {
 	if err := q.i.s.enter(); err != nil {
 		return err
@@ -257,8 +252,7 @@ func (q *Queue) Follow(speed float64) error {
 	return nil
 }
 
-// Transmit lets the queue's own thread send count packets of tpl, 0: without end. It
-// replaces what was being transmitted.
+// Transmit makes the queue's poller send count packets of tpl, 0: unlimited. It replaces the current transmission.
 func (q *Queue) Transmit(tpl *Template, count uint64) error {
 	if err := q.i.s.enter(); err != nil {
 		return err
@@ -279,7 +273,7 @@ func (q *Queue) Transmit(tpl *Template, count uint64) error {
 	return q.named(q.native.Transmit(tpl.native, count))
 }
 
-// fits tells why the queue can't send a template's packets: each lies in one buffer.
+// fits returns an error if a template's packets do not fit into one buffer.
 func (q *Queue) fits(tpl *Template) error {
 	if n := len(q.spec.MemoryRegions); n != 1 {
 		return fmt.Errorf("it has %d memory regions, packets of a template need one: %w", n, ErrInvalid)
@@ -293,7 +287,7 @@ func (q *Queue) fits(tpl *Template) error {
 	return nil
 }
 
-// StopTransmit ends what Transmit began.
+// StopTransmit ends the current transmission.
 func (q *Queue) StopTransmit() error {
 	if err := q.i.s.enter(); err != nil {
 		return err
@@ -302,7 +296,7 @@ func (q *Queue) StopTransmit() error {
 	return q.named(q.native.Transmit(native.Template{}, 0))
 }
 
-// Remaining is what is left of the current transmission. Any goroutine.
+// Remaining returns the rest of the current transmission. It may be called from any goroutine.
 func (q *Queue) Remaining() (n uint64, endless bool) {
 	s := q.i.s
 	s.alive.RLock()

@@ -2,13 +2,13 @@ package session
 
 import "github.com/daqiri/daqiri-run/native"
 
-// QueuePair is one end of a connection of RDMA that is made by hand.
+// QueuePair is one end of a manually established RDMA connection.
 type QueuePair = native.QueuePair
 
-// QKey is the connection manager's, of datagrams: the default of those who are told another way, too.
+// QKey is the connection manager's key of datagrams, which is also the default for manual queue pairs.
 const QKey = 0x01234567
 
-// OpenQueuePair makes a queue pair, which waits until Conn.Join tells it its peer: for peers without connection manager.
+// OpenQueuePair creates a queue pair for a peer without connection manager. It is idle until Conn.Join.
 func (i *Interface) OpenQueuePair() (*Conn, error) {
 	if err := i.s.enter(); err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (i *Interface) OpenQueuePair() (*Conn, error) {
 	return &Conn{i, id}, nil
 }
 
-// Join tells a queue pair its peer. The connection is open then, which comes as a Connect item.
+// Join connects a queue pair to its peer. The connection is then open, which is reported by a Connect item.
 func (c *Conn) Join(peer QueuePair) error {
 	if err := c.i.s.enter(); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (c *Conn) Join(peer QueuePair) error {
 	return c.i.named(c.i.native.JoinQueuePair(c.id, peer))
 }
 
-// QueuePair is our end, as the peer has to know it; ErrNotSupported: the connection manager made it.
+// QueuePair returns the local end, for the peer; ErrNotSupported for a connection of the connection manager.
 func (c *Conn) QueuePair() (QueuePair, error) {
 	if err := c.i.s.enter(); err != nil {
 		return QueuePair{}, err

@@ -8,51 +8,51 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// KindReorder is the kind of a stage that puts packets together to aggregates.
+// KindReorder is the kind of a stage that assembles packets to aggregates.
 const KindReorder = "reorder"
 
-// FillKeep leaves in the gaps of an aggregate what its buffer had.
+// FillKeep leaves the previous buffer content in the gaps of an aggregate.
 const FillKeep = native.FillKeep
 
-// MaxWindow is how many batches a reorder stage can have open.
+// MaxWindow is the maximum number of open batches of a reorder stage.
 const MaxWindow = native.MaxWindow
 
-// ReorderOptions say where in an aggregate each packet's payload belongs. Either Sequence alone (Slots packets are a
-// batch, on and on), or Sequence and BatchNumber (the slot is the sequence number modulo Slots), or the texts Batch and
-// Slot, with Fields beside the names that every packet has.
+// ReorderOptions describes the position of each packet's payload in an aggregate. It is given by Sequence alone (Slots consecutive packets are a
+// batch), by Sequence and BatchNumber (the slot is the sequence number modulo Slots), or by the texts Batch and Slot, over Fields and the common
+// names.
 type ReorderOptions struct {
 	MemoryRegion                  string
 	Sequence, BatchNumber         *Field
-	SequenceName, BatchName       string // with them: the names of Fields that they are, as those may be elsewhere in each packet
+	SequenceName, BatchName       string // names of these in Fields, whose positions may depend on the packet
 	Batch, Slot, Offset, Extra    string
 	Fields                        Fields
-	Source                        string              // what came and is missing is counted by this number, or by SourcePeer; empty: not so
-	SourceText                    func(uint64) string // writes such a number; nil: in decimal
-	Wrap                          uint64              // Batch goes on at 0 instead of this; 0: 2^64
+	Source                        string              // number by which packets are counted per source, or SourcePeer; empty: none
+	SourceText                    func(uint64) string // formats such a number; nil: decimal
+	Wrap                          uint64              // value at which Batch wraps to 0; 0: 2^64
 	Slots, SlotBytes, PacketBytes int                 // SlotBytes 0: the longest payload so far
-	Segment                       int                 // that has the payload, from 0
-	PayloadByteOffset             int                 // from the segment's start, or with AtPayload from the innermost payload's
+	Segment                       int                 // segment of the payload, from 0
+	PayloadByteOffset             int                 // relative to the segment, or with AtPayload to the innermost payload
 	AtPayload                     bool
-	Header, Length                string     // further bytes in front of the payload, and its own: numbers over Fields; empty: none, and all there are
-	Data                          *DataTypes // of payloads; nil: bytes stay as they are
-	FlowIDs                       []uint32   // none: packets of all flows; others pass
+	Header, Length                string     // bytes before the payload, and its length: numbers over Fields; empty: none, and all
+	Data                          *DataTypes // conversion of payloads; nil: none
+	FlowIDs                       []uint32   // empty: packets of all flows; others pass
 	Window                        int        // batches open at a time; 0: up to 4
-	TimeoutNS                     int64      // of a batch, from its first packet; 0: none
-	Fill                          int        // of gaps: a byte, or FillKeep
+	TimeoutNS                     int64      // timeout of a batch since its first packet; 0: none
+	Fill                          int        // value of gaps: a byte, or FillKeep
 	DropIncomplete                bool
-	WaitForOthers                 bool   // a queue that is ahead of the others waits
-	Policy                        Policy // when no buffer is free
-	ByGPU                         bool   // a GPU moves payloads, whatever the region: into that of a GPU's memory one always does
+	WaitForOthers                 bool   // queues that are ahead wait for the others
+	Policy                        Policy // if no buffer is free
+	ByGPU                         bool   // a GPU copies payloads to any region; to regions in GPU memory it always does
 }
 
-// SourcePeer is the value of ReorderOptions.Source that takes the peer's address, of packets of sockets, as their source.
+// SourcePeer is the value of ReorderOptions.Source that selects the peer's address of socket packets.
 const SourcePeer = "peer"
 
-// DataTypes converts the elements of payloads, of one of spec.InputTypes, to one of spec.OutputTypes.
-// SlotBytes, PacketBytes and Offset are bytes of input.
+// DataTypes describes the conversion of payload elements from one of spec.InputTypes to one of spec.OutputTypes. SlotBytes, PacketBytes and Offset
+// are in input bytes.
 type DataTypes struct {
 	Input, Output string
-	Network       bool // Input has its highest byte first; else it has the host's order
+	Network       bool // Input is big endian; else in host order
 }
 
 func (d *DataTypes) native() native.DataTypes {
@@ -62,7 +62,7 @@ func (d *DataTypes) native() native.DataTypes {
 	return native.DataTypes{Input: native.DtypeNamed(d.Input), Output: native.DtypeNamed(d.Output), Network: d.Network}
 }
 
-// Reorder makes a stage that puts packets together to aggregates in order. They come from the stage's own queue, Out.
+// Reorder creates a stage that assembles packets to aggregates in order, which are output through the stage's own queue, Out.
 func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
 	conf, err := o.compile()
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
 	})
 }
 
-// aggregates makes a stage that puts packets together in a memory region, and the queue that they come from.
+// aggregates creates a stage that assembles packets in a memory region, and its output queue.
 func (s *Session) aggregates(kind, name, memoryRegion string, timeoutNS int64,
 	add func(native.Region, string) (native.Stage, native.Queue, error)) (*Stage, error) {
 	region, err := s.Region(memoryRegion)
@@ -97,13 +97,13 @@ func (s *Session) aggregates(kind, name, memoryRegion string, timeoutNS int64,
 	return st, nil
 }
 
-// ruleText is a number of a rule: the option that has it, and where its program goes. Empty: there is none.
+// ruleText is a number of a rule: the name of its option, its text (empty: none), and the destination of its program.
 type ruleText struct {
 	key, text string
 	to        *[]native.Insn
 }
 
-// compileRule makes the programs of a rule. Errors name the option.
+// compileRule compiles the programs of a rule. Errors name the option.
 func compileRule(fields Fields, rule []ruleText) error {
 	for _, x := range rule {
 		if x.text == "" {
@@ -118,17 +118,17 @@ func compileRule(fields Fields, rule []ruleText) error {
 	return nil
 }
 
-// Out is the queue that a reorder stage's aggregates come from, nil of any other stage.
+// Out returns the output queue of a reorder or similar stage; nil for other stages.
 func (st *Stage) Out() *Queue { return st.out }
 
-// placeFields are the reference's two fields under names for the text grammar, before the script's own.
+// placeFields resolves the two fields of the reference's methods by name, before the script's own fields.
 type placeFields struct {
 	own   map[string]*Field
-	names map[string]string // what they are called by more
+	names map[string]string // their names in more
 	more  Fields
 }
 
-// Derived finds what more knows, under its name or ours.
+// Derived resolves computed names of more, also under the names of own fields.
 func (p placeFields) Derived(name string) (expr.Derived, bool) {
 	if p.own[name] != nil {
 		name = p.names[name]
@@ -136,7 +136,7 @@ func (p placeFields) Derived(name string) (expr.Derived, bool) {
 	return resolver{p.more}.Derived(name)
 }
 
-// Constant finds the name of a value.
+// Constant resolves a value's name through more.
 func (p placeFields) Constant(name string) (uint64, bool) { return resolver{p.more}.Constant(name) }
 
 func (p placeFields) Field(name string) (Field, bool) {
@@ -156,7 +156,7 @@ func (p placeFields) Names() []string {
 	return p.more.Names()
 }
 
-// compile makes programs of the rule; the reference's methods are texts, too.
+// compile compiles the programs of the rule; the reference's methods become texts too.
 func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	c := native.ReorderConf{
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
@@ -188,7 +188,7 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	return c, err
 }
 
-// Aggregate is what a reorder stage says about its burst. The slices are valid while the burst lives.
+// Aggregate describes the aggregate in a burst. Its slices are valid while the burst lives.
 type Aggregate = native.Aggregate
 
 // Flags of an aggregate.
@@ -199,7 +199,7 @@ const (
 	AggregateStopped = native.AggregateStopped
 )
 
-// Aggregate is what a reorder stage says about the burst; false for any other burst. For a live burst.
+// Aggregate returns the description of the burst's aggregate; false for any other burst. It requires a live burst.
 func (b *Burst) Aggregate() (Aggregate, bool) {
 	if b.view.Flags&native.BurstReordered == 0 {
 		return Aggregate{}, false

@@ -9,8 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// TestReorderBits: a stage takes numbers that tell four batches apart, and refuses those that tell fewer, as the check of a
-// configuration does.
+// TestReorderBits checks that a stage accepts numbers that distinguish four batches and rejects shorter ones, like the check of a configuration.
 func TestReorderBits(t *testing.T) {
 	if spec.LeastBatches != native.LeastBatches {
 		t.Fatalf("a configuration needs %d batches, a stage %d", spec.LeastBatches, native.LeastBatches)

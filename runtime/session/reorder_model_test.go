@@ -15,44 +15,44 @@ import (
 	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
-// The reorder stage against a model that is slow and obvious: it knows each packet's number as it was before it was cut
-// to the bits of a field, keeps every payload apart, and is told of the packets in the order in which they arrived, from all
-// queues. Where queues wait for each other it is told of them batch by batch: no packet may be late.
+// Tests of the reorder stage against a slow and simple model. It knows each packet's full number before truncation to a field's bits, stores every
+// payload separately, and processes the packets of all queues in order of arrival. If queues wait for each other it processes them batch by batch: no
+// packet may be late.
 
-// A stream of packets, and how it is put together.
+// A reorderCase is a stream of packets and the options of its reordering.
 type reorderCase struct {
 	name      string
-	bits      int    // of the sequence number
+	bits      int    // width of the sequence number
 	little    bool   // endian
-	per       uint64 // packets a batch
+	per       uint64 // packets per batch
 	window    int
-	start     uint64 // the first packet's number
+	start     uint64 // number of the first packet
 	loss      string
 	dup       float64
-	displaced int  // packets that change places, by up to so many packets
-	unequal   bool // payloads of 1 to 64 bytes, not of 64
+	displaced int  // maximum distance of swapped packets; 0: none
+	unequal   bool // payloads of 1 to 64 bytes, instead of 64
 	byBatch   bool // with a batch number: seq_batch_number
 	drop      bool // missing_action
-	queues    int  // that the packets are spread over, one after the other; 0: one
-	skew      int  // so many numbers' packets of one queue are sent before those of the next
-	waits     bool // hand_over, else eager
+	queues    int  // number of queues with packets in turn; 0: one
+	skew      int  // numbers whose packets of one queue are sent before those of the next
+	waits     bool // hand_over; else eager
 	data      *DataTypes
-	mover     string // who moves payloads, and where to: see movers
+	mover     string // mover of payloads and destination: see movers
 }
 
-// movers are who moves payloads, with the kind of region that they go to.
+// movers maps movers of payloads to the kind of the destination region.
 var movers = map[string]string{
 	"cpu":        "host",
-	"gpu":        "device",      // aggregates come back by a copy stage
-	"gpu to cpu": "host_pinned", // reorder_type: gpu, into the host's memory
+	"gpu":        "device",      // aggregates are returned by a copy stage
+	"gpu to cpu": "host_pinned", // reorder_type: gpu, to host memory
 }
 
 const (
-	reorderHead  = 30 // the number's bits are at 14, the number itself at 22
+	reorderHead  = 30 // byte offset of the payload; the number's bits are at 14, the full number at 22
 	reorderSlot  = 64
 	reorderFill  = 0xa5
 	reorderCount = 4000
-	reorderType  = 0x88b5 // of the second queue's packets; the third's have the next one
+	reorderType  = 0x88b5 // EtherType of the second queue's packets; that of the third is the next value
 )
 
 func reorderCases() []reorderCase {
@@ -60,7 +60,7 @@ func reorderCases() []reorderCase {
 	for _, loss := range []string{"0", "0.001", "0.01", "0.1", "0.5"} {
 		for _, bits := range []int{8, 16, 32, 64} {
 			c := reorderCase{bits: bits, little: bits == 32, per: 16, window: 4, loss: loss, dup: 0.02, displaced: 20}
-			c.start = 1<<(bits-1)<<1 - 1000 // it wraps
+			c.start = 1<<(bits-1)<<1 - 1000 // wraps around
 			if bits == 8 {
 				c.start = 17
 			}
@@ -93,11 +93,11 @@ func reorderCases() []reorderCase {
 type modelBlock struct {
 	ordinal uint64
 	slots   map[uint64][]byte
-	size    int // of a slot
+	size    int // size of a slot
 	cut     bool
 }
 
-// image is what the block's bytes and bitmap have to be.
+// image returns the expected bytes and bitmap of the block.
 func (m *modelBlock) image(per uint64) (data []byte, present string) {
 	for slot := range per {
 		cell := bytes.Repeat([]byte{reorderFill}, m.size)
@@ -112,7 +112,7 @@ func (m *modelBlock) image(per uint64) (data []byte, present string) {
 type model struct {
 	per, window, base uint64 // base: the number of slot 0 of batch 0
 	low, top, first   uint64
-	number            uint64 // of the first packet
+	number            uint64 // number of the first packet
 	synced            bool
 	longest           int
 	open              map[uint64]*modelBlock
@@ -170,7 +170,7 @@ func (m *model) packet(number uint64, payload []byte) {
 	m.closeFull()
 }
 
-// place puts a payload into a batch, which may be new, if its slot is free.
+// place stores a payload in a batch, which may be new, if its slot is free.
 func (m *model) place(open map[uint64]*modelBlock, ordinal, slot uint64, payload []byte) bool {
 	b := open[ordinal]
 	if b == nil {
@@ -189,7 +189,7 @@ func (m *model) place(open map[uint64]*modelBlock, ordinal, slot uint64, payload
 	return false
 }
 
-// end closes what is open: what a full batch follows was lost, the rest was cut.
+// end closes the open batches: those before a full batch were lost, the rest was cut.
 func (m *model) end() {
 	m.trialEnds()
 	last, full := m.low, m.low
@@ -206,9 +206,8 @@ func (m *model) end() {
 	}
 }
 
-// missing is how many packets are missing of the blocks that are out. By a sequence: what lies between the first and the
-// last that came. By batch and slot: what full blocks have in front of them, but for the first one, and what lies a window
-// or more in front of the last one.
+// missing returns the number of missing packets of the closed blocks. By sequence it counts between the first and the last packet received; by batch
+// and slot it counts before full blocks, except the first one, and a window or more before the last one.
 func (m *model) missing(byBatch bool) int {
 	var from, to, came, full, n uint64
 	from = 1 << 63
@@ -235,7 +234,7 @@ func (m *model) missing(byBatch bool) int {
 
 // ---- the stream -------------------------------------------------------------------------------------------
 
-// field is where the number is, with the bits of c.
+// field returns the field of the number, with the bits of c.
 func (c reorderCase) field(bits int) *Field {
 	f := Field{Base: BaseStart, BitOffset: 14 * 8, BitWidth: uint16(bits)}
 	if c.little {
@@ -266,10 +265,10 @@ func (c reorderCase) frame(p []byte, number uint64, rng *rand.Rand) int {
 	return reorderHead + n
 }
 
-// queue is where a packet goes.
+// queue returns the queue of a packet.
 func (c reorderCase) queue(number uint64) int { return int(number % uint64(max(c.queues, 1))) }
 
-// flows steer the packets there.
+// flows returns the flows that steer packets to their queues.
 func (c reorderCase) flows() string {
 	if c.queues == 0 {
 		return ""
@@ -281,7 +280,7 @@ func (c reorderCase) flows() string {
 	return text
 }
 
-// numbers are the packets' numbers in the order of sending.
+// numbers returns the packets' numbers in the order of sending.
 func (c reorderCase) numbers(rng *rand.Rand) []uint64 {
 	all := make([]uint64, reorderCount)
 	for i := range all {
@@ -289,7 +288,7 @@ func (c reorderCase) numbers(rng *rand.Rand) []uint64 {
 	}
 	for i := 1; c.displaced > 0 && i < len(all); i++ {
 		if rng.IntN(4) == 0 {
-			k := max(1, i-rng.IntN(c.displaced)) // the first one stays
+			k := max(1, i-rng.IntN(c.displaced)) // the first packet stays first
 			all[i], all[k] = all[k], all[i]
 		}
 	}
@@ -302,7 +301,7 @@ func (c reorderCase) numbers(rng *rand.Rand) []uint64 {
 func (c reorderCase) options() ReorderOptions {
 	timeout := int64(0)
 	if c.waits {
-		timeout = int64(10 * time.Second) // it has to have one: the stream is over long before
+		timeout = int64(10 * time.Second) // required, but longer than the stream
 	}
 	o := ReorderOptions{MemoryRegion: "batches", Sequence: c.field(c.bits), Slots: int(c.per), PayloadByteOffset: reorderHead,
 		Window: c.window, Data: c.data, Fill: reorderFill, DropIncomplete: c.drop, WaitForOthers: c.waits, TimeoutNS: timeout, Policy: Wait}
@@ -313,18 +312,18 @@ func (c reorderCase) options() ReorderOptions {
 	return o
 }
 
-// arrival is a packet that the stage was given.
+// arrival is a packet passed to the stage.
 type arrival struct {
 	number  uint64
 	payload []byte
 }
 
-// reorderRun is what came of one case.
+// reorderRun is the state and the result of one case.
 type reorderRun struct {
 	c     reorderCase
 	b     *bench
 	model *model
-	kept  []arrival // where queues wait: what the model is told of at the end
+	kept  []arrival // if queues wait: packets for the model, processed at the end
 	got   []string  // each block's bytes, bitmap and account as text
 	want  []string
 }
@@ -361,7 +360,7 @@ func (r *reorderRun) send(rng *rand.Rand) error {
 	return nil
 }
 
-// arrive tells the model of a burst as it came.
+// arrive passes a burst to the model in order of arrival.
 func (r *reorderRun) arrive(x *Burst) error {
 	for i := range x.N() {
 		p, err := x.Packet(0, i)
@@ -401,7 +400,7 @@ func (r *reorderRun) aggregate(x *Burst) error {
 	return nil
 }
 
-// blocks are the model's, as texts.
+// blocks returns the model's blocks as texts.
 func (r *reorderRun) blocks() {
 	slices.SortStableFunc(r.kept, func(a, b arrival) int { return cmp.Compare(a.number/r.c.per, b.number/r.c.per) })
 	for _, a := range r.kept {
@@ -417,7 +416,7 @@ func (r *reorderRun) blocks() {
 	}
 }
 
-// drain takes what the taps have until nothing more comes.
+// drain takes bursts from the taps until no more arrive.
 func (r *reorderRun) drain(raw, out *Tap) error {
 	for _, t := range []struct {
 		tap  *Tap
@@ -485,7 +484,7 @@ func (r *reorderRun) run() error {
 	return nil
 }
 
-// figures are those of the ledger that the model knows, too.
+// figures checks the ledger's figures that the model also computes.
 func (r *reorderRun) figures(t *testing.T) {
 	t.Helper()
 	m := r.model

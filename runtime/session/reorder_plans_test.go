@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestReorderPlans: two reorder configs of one queue take their flows' packets once, however many pipes it has; these
-// get the aggregates and the packets of other flows.
+// TestReorderPlans checks that two reorder configs of one queue take their flows' packets once, regardless of the number of pipes; the pipes get the
+// aggregates and the packets of other flows.
 func TestReorderPlans(t *testing.T) {
 	const extra = `        flows:
         - {name: x, id: 1, match: {udp_dst: 1000}, action: {type: queue, id: 0}}
@@ -50,7 +50,7 @@ func TestReorderPlans(t *testing.T) {
 		}
 		b.s.Quiesce(time.Second)
 		for name, want := range map[string]float64{
-			"b.rx.out": 3000, "first.aggregates.out": 100, "first.out": 1000 + 2000, "first.missing": 2 * 999, // between the first and the last that came
+			"b.rx.out": 3000, "first.aggregates.out": 100, "first.out": 1000 + 2000, "first.missing": 2 * 999, // between the first and the last received packet
 			"second.aggregates.out": 0, "second.out": 1000, "second.dropped_by.incomplete": 1000,
 			"one.in": 1100, "two.in": 1100,
 		} {

@@ -1,22 +1,22 @@
 package session
 
-// The model of reorder_model_test.go where packets are far ahead of the window: they are of a second window, which takes the
-// place of the first one once its packets are more than those of the first since, by as many as a batch has.
+// The part of the model for packets far ahead of the window: they form a second window, which replaces the first one once it has received more
+// packets since, by the number of packets of a batch.
 
 type modelTrial struct {
-	begun, alone bool // alone: the window had no packet since it began
+	begun, alone bool // alone: the window has received no packet since it began
 	low, top     uint64
 	score        int
 	open         map[uint64]*modelBlock
 }
 
-// expects is whether a packet of this batch belongs to the window, or pushes it by one batch.
+// expects reports whether a packet of this batch is within the window or advances it by one batch.
 func (m *model) expects(ordinal uint64) bool {
 	ahead := int64(ordinal - m.low)
 	return ahead >= 0 && (ahead < int64(m.window) || int64(ordinal-m.top) <= 1)
 }
 
-// whyNot is the count that a packet of another batch goes to.
+// whyNot returns the counter for a packet of another batch.
 func (m *model) whyNot(ordinal uint64) *int {
 	behind := int64(m.low - ordinal)
 	switch {
@@ -30,7 +30,7 @@ func (m *model) whyNot(ordinal uint64) *int {
 
 func (m *model) far() int64 { return 16 * int64(m.window) }
 
-// try places a packet in the trial. False: the window has moved there.
+// try adds a packet to the trial. It returns false if the window has moved there.
 func (m *model) try(ordinal, slot uint64, payload []byte, why *int) bool {
 	t := &m.trial
 	span := max(t.top, ordinal) - min(t.low, ordinal)
@@ -72,7 +72,7 @@ func (m *model) believe() {
 	m.closeFull()
 }
 
-// trialLoses: the window has got a packet.
+// trialLoses records that the window has received a packet.
 func (m *model) trialLoses() {
 	t := &m.trial
 	if t.score, t.alone = t.score-1, false; t.score <= -8 {
@@ -80,7 +80,7 @@ func (m *model) trialLoses() {
 	}
 }
 
-// trialEnds drops its packets.
+// trialEnds drops the packets of the trial.
 func (m *model) trialEnds() {
 	for o, b := range m.trial.open {
 		m.outliers += len(b.slots)

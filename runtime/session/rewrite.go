@@ -9,22 +9,22 @@ import (
 // KindRewrite is the kind of a stage that rewrites fields of packets.
 const KindRewrite = "rewrite"
 
-// CsumCompute has a rewrite compute checksums anew; CsumUpdate and CsumKeep are the other ways.
+// CsumCompute recomputes checksums after a rewrite; the alternatives are CsumUpdate and CsumKeep.
 const CsumCompute = native.CsumCompute
 
-// RewriteMap is for values v with v & Mask == From: the bits of Mask become To; likewise of a rule's Low.
+// RewriteMap applies to values v with v & Mask == From: the bits of Mask become To; the same applies to a rule's Low.
 type RewriteMap = native.RewriteMap
 
-// Rewrite says what becomes of a field of every packet; exactly one of Set, PerLoop and Maps is used.
+// Rewrite describes the new value of a field; exactly one of Set, PerLoop and Maps is used.
 type Rewrite struct {
 	Field   Field
-	Place   *Place       // of a field that lies elsewhere in each packet, instead of Field
-	Set     bool         // to Start + Step * number of the packet among all that the stage has seen
-	PerLoop bool         // Step * loop of the capture more than it has
-	Maps    []RewriteMap // the first one that is for its value; other values stay
-	Low     *Field       // the second half of a field of 128 bits, for Maps; nil: none
+	Place   *Place       // field whose position depends on the packet, instead of Field
+	Set     bool         // sets Start + Step * index of the packet in the stage
+	PerLoop bool         // adds Step * loop of the capture
+	Maps    []RewriteMap // the first matching one applies; other values stay
+	Low     *Field       // second half of a 128-bit field, for Maps; nil: none
 	Start   uint64
-	Step    uint64 // two's complement where it goes down
+	Step    uint64 // two's complement if negative
 }
 
 func (r Rewrite) native() native.RewriteRule {
@@ -41,8 +41,7 @@ func (r Rewrite) native() native.RewriteRule {
 	return out
 }
 
-// Rewrite makes a stage that rewrites fields of packets where they lie, in order. Its pipe has the packets of its queue
-// alone.
+// Rewrite creates a stage that rewrites fields of packets in place, in order. Its pipe must be the only reader of its queue's packets.
 func (s *Session) Rewrite(name string, rules []Rewrite, csum Csum) (*Stage, error) {
 	list := make([]native.RewriteRule, len(rules))
 	for i, r := range rules {
@@ -55,7 +54,7 @@ func (s *Session) Rewrite(name string, rules []Rewrite, csum Csum) (*Stage, erro
 	return st, err
 }
 
-// loopsReach refuses a stage that wants loops behind one that makes packets of its own, which have none.
+// loopsReach rejects a stage that uses loops of captures after one that creates new packets, which have none.
 func loopsReach(stages []*Stage) error {
 	maker := ""
 	for _, st := range stages {

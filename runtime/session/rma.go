@@ -6,24 +6,24 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Remote is memory that the peer of a connection lends.
+// Remote is memory lent by the peer of a connection.
 type Remote = native.Remote
 
-// Rights of memory that is lent.
+// Access rights of lent memory.
 const (
 	AccessRead  = native.AccessRead
 	AccessWrite = native.AccessWrite
 )
 
-// Lease is a region that is lent to the peer of a connection. Safe for concurrent use.
+// Lease is a region lent to the peer of a connection. It is safe for concurrent use.
 type Lease struct {
-	Remote // as the peer is told
+	Remote // description for the peer
 	c      *Conn
 	region *Region
 	native native.Lease
 }
 
-// Lend lends a region, which no queue has, to the peer under a name, and tells it, if it is of our kind.
+// Lend lends a region that no queue uses to the peer under a name, and notifies the peer if it is of the same kind.
 func (c *Conn) Lend(r *Region, as Remote) (*Lease, error) {
 	if err := c.i.s.enter(); err != nil {
 		return nil, err
@@ -36,17 +36,16 @@ func (c *Conn) Lend(r *Region, as Remote) (*Lease, error) {
 	return &Lease{told, c, r, n}, nil
 }
 
-// Revoke takes the region back: when it returns the peer can't reach it any more. What is under way fails, and the
-// connection ends with it.
+// Revoke ends the lease: when it returns the peer can no longer access the region. Operations in progress fail, and the connection ends with them.
 func (l *Lease) Revoke() error {
 	if err := l.c.i.s.enter(); err != nil {
-		return nil // with the session
+		return nil // the session's end revokes it
 	}
 	defer l.c.i.s.leave()
 	return l.c.named(l.c.i.native.Revoke(l.native))
 }
 
-// Bytes are n bytes of what is lent, from an offset on, as they are now: a copy.
+// Bytes returns a copy of n bytes of the lent region from an offset on.
 func (l *Lease) Bytes(offset, n int) ([]byte, error) {
 	if err := l.c.i.s.enter(); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func (l *Lease) Bytes(offset, n int) ([]byte, error) {
 	return append([]byte(nil), p...), nil
 }
 
-// Put writes bytes into what is lent, from an offset on: for a peer that reads.
+// Put writes bytes to the lent region from an offset on, for a peer that reads.
 func (l *Lease) Put(offset int, data []byte) error {
 	if err := l.c.i.s.enter(); err != nil {
 		return err
@@ -73,7 +72,7 @@ func (l *Lease) Put(offset int, data []byte) error {
 	return nil
 }
 
-// Lent lists what the peer lends.
+// Lent returns the memory lent by the peer.
 func (c *Conn) Lent() ([]Remote, error) {
 	if err := c.i.s.enter(); err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func (c *Conn) Lent() ([]Remote, error) {
 	return c.i.native.Lent(c.id), nil
 }
 
-// TellLent says what a peer of another kind lends, which can't tell itself.
+// TellLent declares memory lent by a peer of another kind, which does not announce it.
 func (c *Conn) TellLent(r Remote) error {
 	if err := c.i.s.enter(); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (c *Conn) TellLent(r Remote) error {
 	return c.i.native.TellLent(c.id, r)
 }
 
-// reach finds n bytes at an offset of what the peer lends under a name, for an access.
+// reach returns an operation on n bytes at an offset of named memory of the peer, after checking the access.
 func (c *Conn) reach(name string, offset, n uint64, access native.Access) (at native.RMA, err error) {
 	if err := c.i.s.enter(); err != nil {
 		return at, err
@@ -110,7 +109,7 @@ func (c *Conn) reach(name string, offset, n uint64, access native.Access) (at na
 	return native.RMA{Conn: c.id, Remote: r.Addr + offset, Key: r.Key}, nil
 }
 
-// begin begins an operation over a burst of the connection's transmit queue.
+// begin starts an operation on a burst of the connection's transmit queue.
 func (c *Conn) begin(b *Burst, m native.RMA) (*Op, error) {
 	q, err := c.TxQueue()
 	if err != nil {
@@ -130,8 +129,8 @@ func (c *Conn) begin(b *Burst, m native.RMA) (*Op, error) {
 	return newOp(fmt.Sprintf("connection %d", c.id), op), nil
 }
 
-// Write writes the burst's packets without gaps into what the peer lends under a name, from an offset on; with imm the
-// peer is told, by a message without bytes. The burst is consumed when the error is nil; ErrNoSpace: the queue is full.
+// Write writes the burst's packets back to back to named memory of the peer from an offset on; imm is sent in an additional message without bytes. On
+// success the burst is consumed. It returns ErrNoSpace if the queue is full.
 func (c *Conn) Write(b *Burst, name string, offset uint64, imm *uint32) (*Op, error) {
 	if err := b.Check(); err != nil {
 		return nil, err
@@ -144,20 +143,18 @@ func (c *Conn) Write(b *Burst, name string, offset uint64, imm *uint32) (*Op, er
 	return c.consume(b, m, imm)
 }
 
-// Message sends each of the burst's packets as a message; the last has the immediate value, where there is one. Consumed as
-// by Write.
+// Message sends each of the burst's packets as a message, the last one with the immediate value if given. The burst is consumed as by Write.
 func (c *Conn) Message(b *Burst, imm *uint32) (*Op, error) {
 	return c.consume(b, native.RMA{Kind: native.RMASend, Conn: c.id}, imm)
 }
 
-// Receive gives each of the burst's packets, with its length as room, to the peer's next messages in turn: for queues without
-// regions. The task keeps the burst, which has the messages and their lengths once the operation has ended, and until then is
-// not to be used.
+// Receive posts each of the burst's packets, with its length as capacity, for the peer's next messages in order, for queues without regions. The task
+// still owns the burst, which holds the messages and their lengths after completion and must not be used before.
 func (c *Conn) Receive(b *Burst) (*Op, error) {
 	return c.begin(b, native.RMA{Kind: native.RMARecv, Conn: c.id})
 }
 
-// ReadInto reads as many bytes of what the peer lends as the burst's packets are long. The task keeps the burst as by Receive.
+// ReadInto reads from the peer's memory into the burst's packets, as many bytes as they are long. Ownership is that of Receive.
 func (c *Conn) ReadInto(b *Burst, name string, offset uint64) (*Op, error) {
 	if err := b.Check(); err != nil {
 		return nil, err
@@ -170,7 +167,7 @@ func (c *Conn) ReadInto(b *Burst, name string, offset uint64) (*Op, error) {
 	return c.begin(b, m)
 }
 
-// AllocIn makes a burst of n packets in a region, for operations of the connection alone. As Queue.Alloc.
+// AllocIn allocates a burst of n packets in a region, for operations of the connection only. It is otherwise like Queue.Alloc.
 func (c *Conn) AllocIn(l *Leases, r *Region, n int) (*Burst, error) {
 	q, err := c.TxQueue()
 	if err != nil {
@@ -190,11 +187,10 @@ func (c *Conn) AllocIn(l *Leases, r *Region, n int) (*Burst, error) {
 	return b, nil
 }
 
-// Moved makes b the caller's own again, under no other name, and returns what tells those who ask for the old one that it
-// has gone.
+// Moved returns a burst that replaces b in references that must fail with the given reason; the caller still owns b.
 func (b *Burst) Moved(how string) *Burst { return &Burst{s: b.s, gone: how} }
 
-// Received has the burst know the lengths that an operation wrote.
+// Received updates the burst's lengths after an operation has written them.
 func (b *Burst) Received() error {
 	if err := b.Check(); err != nil {
 		return err
@@ -215,8 +211,8 @@ func (c *Conn) consume(b *Burst, m native.RMA, imm *uint32) (*Op, error) {
 	return op, err
 }
 
-// Read reads n bytes of what the peer lends into packets of the connection's transmit queue, which the task holds: they
-// have the bytes once the operation has ended without a failure.
+// Read reads n bytes of the peer's memory into packets of the connection's transmit queue, which the task owns. They hold the data after successful
+// completion.
 func (c *Conn) Read(l *Leases, name string, offset, n uint64) (*Op, *Burst, error) {
 	m, err := c.reach(name, offset, n, AccessRead)
 	if err != nil {
@@ -226,7 +222,7 @@ func (c *Conn) Read(l *Leases, name string, offset, n uint64) (*Op, *Burst, erro
 	return c.fetch(l, n, m)
 }
 
-// FetchAdd adds v to 8 bytes of what the peer lends; the burst gets what was there before, in this machine's order.
+// FetchAdd adds v to 8 bytes of the peer's memory; the burst receives the previous value in host byte order.
 func (c *Conn) FetchAdd(l *Leases, name string, offset, v uint64) (*Op, *Burst, error) {
 	m, err := c.reach(name, offset, 8, AccessWrite)
 	m.Kind, m.Operand = native.RMAFetchAdd, v
@@ -236,7 +232,7 @@ func (c *Conn) FetchAdd(l *Leases, name string, offset, v uint64) (*Op, *Burst, 
 	return c.fetch(l, 8, m)
 }
 
-// CompareSwap puts v where `was` is in 8 bytes of what the peer lends; the burst gets what was there before.
+// CompareSwap replaces `was` by v in 8 bytes of the peer's memory; the burst receives the previous value.
 func (c *Conn) CompareSwap(l *Leases, name string, offset, was, v uint64) (*Op, *Burst, error) {
 	m, err := c.reach(name, offset, 8, AccessWrite)
 	m.Kind, m.Operand, m.Compare = native.RMACompareSwap, v, was
@@ -246,7 +242,7 @@ func (c *Conn) CompareSwap(l *Leases, name string, offset, was, v uint64) (*Op, 
 	return c.fetch(l, 8, m)
 }
 
-// fetch begins an operation that fills n bytes of a new burst.
+// fetch starts an operation that writes n bytes to a new burst.
 func (c *Conn) fetch(l *Leases, n uint64, m native.RMA) (*Op, *Burst, error) {
 	q, err := c.TxQueue()
 	if err != nil {
@@ -277,5 +273,5 @@ func (c *Conn) fetch(l *Leases, n uint64, m native.RMA) (*Op, *Burst, error) {
 	return op, b, nil
 }
 
-// Imm is the immediate value that packet i came with; false: it came without.
+// Imm returns the immediate value of packet i, or false if it has none.
 func (b *Burst) Imm(i int) (uint32, bool) { return b.native.Imm(i) }

@@ -12,18 +12,18 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
-// uploadDepth is how many bursts may wait to be copied into staging memory.
+// uploadDepth is the maximum number of bursts waiting to be copied to staging memory.
 const uploadDepth = 256
 
 // S3Options describes the objects of a writer.
 type S3Options struct {
 	s3.Config
 	Policy    Policy
-	Overwrite bool   // objects of the writer's names may be there already
-	Text      string // the user's, in objects of blocks
+	Overwrite bool   // allow existing objects of the writer's names
+	Text      string // user text for objects of blocks
 }
 
-// uploader is the consumer of an outlet: it copies packets into objects.
+// uploader is the consumer of an outlet: it copies packets to objects.
 type uploader struct {
 	name      string
 	text      string
@@ -32,21 +32,21 @@ type uploader struct {
 	overwrite bool
 	ops       sync.Map // *handed, by tag
 	tags      atomic.Uint32
-	over      chan struct{} // closed when all is told of
+	over      chan struct{} // closed when all outcomes are reported
 	once      sync.Once
 
 	mu    sync.Mutex
 	ended bool
-	ends  []native.Op // that end with the last upload
+	ends  []native.Op // operations that complete with the last upload
 }
 
-// handed is a burst that a task handed over.
+// handed is a burst passed by a task.
 type handed struct {
 	op    *upload
 	names WriteNames
 }
 
-// WriteS3 makes a stage that uploads packets as objects: each as one of its own, or many in one.
+// WriteS3 creates a stage that uploads packets as objects, one or many packets in each.
 func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
 	o.Wait = o.Policy == Wait || s.Virtual()
 	u := &uploader{overwrite: o.Overwrite, text: o.Text, over: make(chan struct{})}
@@ -77,7 +77,7 @@ func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
 	return st, nil
 }
 
-// check asks the store whether it will take objects.
+// check verifies that the store accepts objects.
 func (u *uploader) check(name string) error {
 	if err := u.w.Check(u.overwrite); err != nil {
 		return fmt.Errorf("writer %s: %w", name, err)
@@ -85,9 +85,9 @@ func (u *uploader) check(name string) error {
 	return nil
 }
 
-// take copies bursts into objects until the outlet's end, and waits for their uploads.
+// take copies bursts to objects until the outlet's end, and waits for their uploads.
 func (u *uploader) take() {
-	defer close(u.over) // after it the outlet may be gone
+	defer close(u.over) // the outlet may be freed after this
 	defer u.tell()
 	var v native.View
 	for {
@@ -106,7 +106,7 @@ func (u *uploader) take() {
 	}
 }
 
-// add copies the packets of one burst. One that a task handed over ends its object.
+// add copies the packets of one burst. The object ends with a burst passed by a task.
 func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 	times := v.RxTimes()
 	at := 0
@@ -137,7 +137,7 @@ func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 	}
 }
 
-// bytes yields those of packet i. What lies on a GPU comes by parts, until the GPU is lost.
+// bytes yields the bytes of packet i. Device-only segments are yielded in parts, until the GPU is lost.
 func (u *uploader) bytes(v *native.View, i int, yield func([]byte) bool) {
 	for seg := range int(v.Segments) {
 		if v.DeviceOnly>>seg&1 == 0 {
@@ -155,7 +155,7 @@ func (u *uploader) bytes(v *native.View, i int, yield func([]byte) bool) {
 	}
 }
 
-// end waits until all that was taken is uploaded, or the writer's time for that is up. Idempotent.
+// end waits until all taken packets are uploaded or the writer's end timeout expires. It is idempotent.
 func (u *uploader) end() {
 	u.once.Do(func() {
 		u.st.End()
@@ -165,7 +165,7 @@ func (u *uploader) end() {
 	})
 }
 
-// EndUploads has a writer of objects take no more and upload what it has: the operation ends when that is over.
+// EndUploads stops the intake of a writer of objects and uploads the rest; the operation completes after that.
 func (st *Stage) EndUploads() (*Op, error) {
 	op, err := native.NewOp(1)
 	if err != nil {
@@ -176,7 +176,7 @@ func (st *Stage) EndUploads() (*Op, error) {
 	if u.ended {
 		op.OK(1, 0)
 	} else {
-		u.Busy(1) // virtual time stands still
+		u.Busy(1) // virtual time stands still meanwhile
 		u.ends = append(u.ends, op)
 	}
 	u.mu.Unlock()
@@ -184,7 +184,7 @@ func (st *Stage) EndUploads() (*Op, error) {
 	return newOp("writer "+st.name, op), nil
 }
 
-// tell ends the operations that wait for the end.
+// tell completes the operations that wait for the end.
 func (u *uploader) tell() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -195,13 +195,13 @@ func (u *uploader) tell() {
 	}
 }
 
-// upload is what the uploads tell of the packets of a burst.
+// upload receives the outcome of a burst's packets.
 type upload struct{ native.Op }
 
-// Lost counts packets that will be in no object.
+// Lost records packets that are in no object.
 func (u *upload) Lost(n int, err error) { u.Op.Lost(n, err.Error()) }
 
-// give is Stage.Write of an outlet.
+// give implements Stage.Write for an outlet.
 func (u *uploader) give(b *Burst, names *WriteNames) (op native.Op, err error) {
 	if names != nil && names.Comment != "" {
 		return op, ErrInvalid
@@ -223,7 +223,7 @@ func (u *uploader) give(b *Burst, names *WriteNames) (op native.Op, err error) {
 	u.ops.Store(tag, h)
 	if err := u.st.Give(b.native, tag); err != nil {
 		u.ops.Delete(tag)
-		op.Lost(int(b.view.N), err.Error()) // the work's share
+		op.Lost(int(b.view.N), err.Error()) // releases the worker's share of op
 		op.Free()
 		return op, err
 	}
@@ -236,7 +236,7 @@ func (u *uploader) Uploaded(packets, bytes int) {
 	u.st.Note(native.ExtraObjects, 1)
 }
 
-// Lost counts packets that are in no object.
+// Lost counts lost packets by reason.
 func (u *uploader) Lost(why error, packets int) {
 	reason := native.DropWriteError
 	switch {
@@ -248,16 +248,16 @@ func (u *uploader) Lost(why error, packets int) {
 	u.st.Lost(reason, packets)
 }
 
-// Retried counts a request that is made again.
+// Retried counts a repeated request.
 func (u *uploader) Retried() { u.st.Note(native.ExtraRetries, 1) }
 
-// Stalled counts waiting for staging memory.
+// Stalled counts the time spent waiting for staging memory.
 func (u *uploader) Stalled(d time.Duration) { u.st.Note(native.ExtraStallNS, int64(d)) }
 
-// Busy counts requests on their way.
+// Busy counts requests in progress.
 func (u *uploader) Busy(n int) { u.st.Busy(n) }
 
-// endUploads ends the uploads of all stages. The session's lock is held.
+// endUploads ends the uploads of all stages. The session's lock must be held.
 func (s *Session) endUploads() {
 	var all sync.WaitGroup
 	for _, st := range s.stages {
@@ -268,7 +268,7 @@ func (s *Session) endUploads() {
 	all.Wait()
 }
 
-// checkUploads asks the stores of all stages.
+// checkUploads verifies the stores of all stages.
 func (s *Session) checkUploads() error {
 	for _, st := range s.stages {
 		if st.s3 == nil {

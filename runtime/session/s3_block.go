@@ -9,7 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
-// block is what a reordered burst has about it in an object, which is a block file like those of write_blocks.
+// block returns the framing of a reordered burst in an object, which has the format of the block files of write_blocks.
 func (u *uploader) block(b native.Burst, a *Aggregate) *s3.Block {
 	header, padding := b.Block()
 	return &s3.Block{
@@ -20,10 +20,10 @@ func (u *uploader) block(b native.Burst, a *Aggregate) *s3.Block {
 	}
 }
 
-// maxPresent is how many bytes of a bitmap fit into metadata, of which stores take 2 KB.
+// maxPresent is the maximum size of a bitmap in metadata, which stores limit to 2 KB.
 const maxPresent = 512
 
-// aggregateMeta is what stands beside an object that has the data of an aggregate and nothing else.
+// aggregateMeta returns the metadata of an object that contains only the data of an aggregate.
 func aggregateMeta(a *Aggregate) map[string]string {
 	m := map[string]string{
 		"batch-id": strconv.FormatUint(a.BatchID, 10), "slots": strconv.Itoa(a.Slots), "slot-bytes": strconv.Itoa(a.SlotBytes),
@@ -34,7 +34,7 @@ func aggregateMeta(a *Aggregate) map[string]string {
 		for i := range present {
 			present[i] = byte(a.PresentBits[i/8] >> (i % 8 * 8))
 		}
-		m["present"] = hex.EncodeToString(present) // bit i % 8 of byte i / 8: cell i is there
+		m["present"] = hex.EncodeToString(present) // bit i % 8 of byte i / 8: cell i is present
 	}
 	return m
 }

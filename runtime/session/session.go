@@ -26,14 +26,14 @@ type Session struct {
 	metrics     stats.Metrics
 	thresholds  stats.Thresholds
 	stop        atomic.Pointer[string]
-	closed      atomic.Bool  // its bursts must not be touched any more
-	movedNS     atomic.Int64 // when packets began to move, 0: not yet
-	handled     sync.Map     // *stats.Recorder of the calls of a handler, by the tap's name
-	stores      sync.Map     // names of writers of objects
-	sourceTexts sync.Map     // by the name of a reorder stage: func(uint64) string, how its sources are written
-	quiescedNS  atomic.Int64 // when receiving had ended and the last packet had left
+	closed      atomic.Bool  // bursts must not be accessed any more
+	movedNS     atomic.Int64 // time at which packets began to move, 0: not yet
+	handled     sync.Map     // *stats.Recorder of handler call times, by tap name
+	stores      sync.Map     // names of object writers
+	sourceTexts sync.Map     // formatters of sources, func(uint64) string, by name of the reorder stage
+	quiescedNS  atomic.Int64 // time at which receiving had ended and the last packet had left
 
-	mu                   sync.Mutex // control calls
+	mu                   sync.Mutex // serializes control calls
 	state                state
 	ifaces               []*Interface
 	regions              []*Region
@@ -41,23 +41,23 @@ type Session struct {
 	pipes                []*Pipe
 	taps                 []*Tap
 	connTaps             map[connTapKey]*connTaps
-	queues               sync.Map                  // native.Queue → *Queue; stages add theirs while packets flow
-	moved                bool                      // the start has succeeded
-	claims               map[string]claim          // of writers' names, by folder and prefix, while the session runs
-	unnamed              map[string]int            // stages without names so far, by kind
-	users                []*task.Task              // tasks that may touch native memory
-	callOff              func()                    // what the owner was to do at its end, when it is a user
-	pinned               []int                     // cores, while workers run
-	launchers            map[*kernel.Launcher]bool // that may have held bursts of the session
+	queues               sync.Map                  // native.Queue -> *Queue; stages add theirs while packets flow
+	moved                bool                      // Start has succeeded
+	claims               map[string]claim          // claims of writers' names, by folder and prefix, while the session runs
+	unnamed              map[string]int            // number of unnamed stages so far, by kind
+	users                []*task.Task              // tasks that may access native memory
+	callOff              func()                    // removes the owner's exit function, if it is a user
+	pinned               []int                     // cores pinned while workers run
+	launchers            map[*kernel.Launcher]bool // launchers that may have referenced bursts of the session
 	persistents          []*Persistent
-	devices              atomic.Bool // a GPU reaches its memory, or a kernel works on it
+	devices              atomic.Bool // a GPU accesses its memory, or a kernel uses it
 	leaked               uint64
 	lastFlow, lastTxFlow uint32 // ids
 
-	alive  sync.RWMutex // held for writing while native goes
+	alive  sync.RWMutex // write-locked while native is freed
 	native *native.Session
-	last   *stats.Ledger // the final one, when native has gone
-	lastNS int64         // what its clock showed then
+	last   *stats.Ledger // final ledger, after native is freed
+	lastNS int64         // final time of its clock
 }
 
 type state int
@@ -70,7 +70,7 @@ const (
 	ended
 )
 
-// enter begins a control call: it refuses those after Close.
+// enter starts a control call. It returns ErrClosed after Close.
 func (s *Session) enter() error {
 	s.mu.Lock()
 	if s.state == ended {
@@ -82,22 +82,22 @@ func (s *Session) enter() error {
 
 func (s *Session) leave() { s.mu.Unlock() }
 
-// Config is the configuration that was opened.
+// Config returns the configuration of the session.
 func (s *Session) Config() *spec.Config { return s.cfg }
 
 // Virtual reports whether the session runs on the virtual clock.
 func (s *Session) Virtual() bool { return s.cfg.Loopback.Clock == "virtual" }
 
-// Metrics are the figures that scripts set. Any goroutine.
+// Metrics returns the figures set by scripts. It may be called from any goroutine.
 func (s *Session) Metrics() *stats.Metrics { return &s.metrics }
 
-// Thresholds are the conditions that scripts set. Any goroutine.
+// Thresholds returns the conditions set by scripts. It may be called from any goroutine.
 func (s *Session) Thresholds() *stats.Thresholds { return &s.thresholds }
 
-// StartTime is when the session was opened, ns since the epoch. Any goroutine.
+// StartTime returns when the session was opened, ns since the epoch. It may be called from any goroutine.
 func (s *Session) StartTime() int64 { return s.startNS }
 
-// Now is the session's clock, ns since the epoch. Any goroutine.
+// Now returns the time of the session's clock, ns since the epoch. It may be called from any goroutine.
 func (s *Session) Now() int64 {
 	s.alive.RLock()
 	defer s.alive.RUnlock()
@@ -107,7 +107,7 @@ func (s *Session) Now() int64 {
 	return s.native.Now()
 }
 
-// Report says line by line what is hardware, software or copy, and why.
+// Report returns lines that describe what is done by hardware, by software or by copying, and why.
 func (s *Session) Report() []string {
 	if s.enter() != nil {
 		return nil
@@ -120,35 +120,35 @@ func (s *Session) Report() []string {
 	return notes
 }
 
-// Interfaces lists the interfaces in the order of the configuration.
+// Interfaces returns the interfaces in the order of the configuration.
 func (s *Session) Interfaces() []*Interface { return slices.Clone(s.ifaces) }
 
-// Interface finds an interface by name.
+// Interface returns an interface by name.
 func (s *Session) Interface(name string) (*Interface, error) {
 	return named(s.ifaces, "interface", name, (*Interface).Name)
 }
 
-// Regions lists the memory regions in the order of the configuration.
+// Regions returns the memory regions in the order of the configuration.
 func (s *Session) Regions() []*Region { return slices.Clone(s.regions) }
 
-// Region finds a memory region by name.
+// Region returns a memory region by name.
 func (s *Session) Region(name string) (*Region, error) {
 	return named(s.regions, "memory region", name, (*Region).Name)
 }
 
-// Stages lists the stages in the order in which they were made.
+// Stages returns the stages in the order of their creation.
 func (s *Session) Stages() []*Stage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.stages)
 }
 
-// Stage finds a stage by name.
+// Stage returns a stage by name.
 func (s *Session) Stage(name string) (*Stage, error) {
 	return named(s.Stages(), "stage", name, (*Stage).Name)
 }
 
-// RxQueues lists the receive queues of an interface.
+// RxQueues returns the receive queues of an interface.
 func (s *Session) RxQueues(iface string) ([]*Queue, error) {
 	i, err := s.Interface(iface)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Session) RxQueues(iface string) ([]*Queue, error) {
 	return i.RxQueues(), nil
 }
 
-// RxQueue finds a receive queue by its name, or by its id in digits.
+// RxQueue returns a receive queue by name, or by id in digits.
 func (s *Session) RxQueue(iface, sel string) (*Queue, error) {
 	i, err := s.Interface(iface)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Session) RxQueue(iface, sel string) (*Queue, error) {
 	return pick(i.rx, "interface "+iface+": receive queue", sel)
 }
 
-// TxQueue finds a transmit queue by its name, or by its id in digits.
+// TxQueue returns a transmit queue by name, or by id in digits.
 func (s *Session) TxQueue(iface, sel string) (*Queue, error) {
 	i, err := s.Interface(iface)
 	if err != nil {
@@ -186,10 +186,10 @@ func pick(list []*Queue, what, sel string) (*Queue, error) {
 	return named(list, what, sel, (*Queue).Name)
 }
 
-// mostNames is how many names an error lists.
+// mostNames is the maximum number of names listed in an error.
 const mostNames = 8
 
-// named finds an object by name; the error suggests another, or says which there are.
+// named returns an object by name; the error suggests a similar name or lists the existing ones.
 func named[T any](list []*T, what, name string, nameOf func(*T) string) (*T, error) {
 	known := make([]string, len(list))
 	for i, x := range list {
@@ -216,16 +216,16 @@ type Region struct {
 	native native.Region
 }
 
-// RegionInfo is what became of a region.
+// RegionInfo is the state of a region.
 type RegionInfo = native.RegionInfo
 
-// Name is the region's name in the configuration.
+// Name returns the region's name in the configuration.
 func (r *Region) Name() string { return r.spec.Name }
 
-// Kind is the kind of memory that was asked for.
+// Kind returns the configured kind of memory.
 func (r *Region) Kind() string { return r.spec.Kind }
 
-// Info reads the region's figures.
+// Info returns the state of the region.
 func (r *Region) Info() (RegionInfo, error) {
 	if err := r.s.enter(); err != nil {
 		return RegionInfo{}, err

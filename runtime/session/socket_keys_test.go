@@ -21,9 +21,9 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// Keys of sockets, each by what a plain socket of the operating system sees at the other end.
+// Tests of socket keys by their effect on a plain socket of the operating system at the other end.
 
-// socketYAML is one interface of sockets, its socket_config's lines as they are given.
+// socketYAML returns a configuration of one socket interface with the given lines in its socket_config.
 func socketYAML(bufSize int, lines ...string) string {
 	return fmt.Sprintf(`daqiri:
   cfg:
@@ -47,7 +47,7 @@ func socketYAML(bufSize int, lines ...string) string {
 
 var ownAddresses atomic.Uint32
 
-// ownAddress is an address of the loopback interface that no other test has, of this process or of another.
+// ownAddress returns a loopback address that no other test uses, in this process or another.
 func ownAddress() string {
 	pid := os.Getpid()
 	return fmt.Sprintf("127.%d.%d.%d", 1+pid%250, 1+pid/250%250, ownAddresses.Add(1)%250)
@@ -69,7 +69,7 @@ func (b *bench) dial(proto string) (net.Conn, error) {
 	return net.Dial(proto, strings.TrimPrefix(b.rx.Interface().Address(), proto+"://"))
 }
 
-// onServer opens a server with a key more, and has a peer talk to it.
+// onServer opens a server with an additional key and a connected peer.
 func onServer(t *testing.T, proto, key string, fn func(b *bench, tap *Tap, peer net.Conn) error) {
 	t.Helper()
 	onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: "+proto+"://"+ownEndpoint(t), key), func(b *bench) error {
@@ -112,7 +112,7 @@ func (b *bench) reply(text string) error {
 	return b.tx.Send(x)
 }
 
-// framings are the values of the key, and what "hello" and "daqiri" are on the wire.
+// framings returns the values of the key, with functions that encode a text for the wire.
 func framings() map[string]func(text string) []byte {
 	all := map[string]func(text string) []byte{}
 	for _, width := range []int{1, 2, 4, 8} {
@@ -172,7 +172,7 @@ func TestKeyFraming(t *testing.T) {
 	}
 }
 
-// until serves the queues until something has happened outside.
+// until serves the queues until done is signaled.
 func (b *bench) until(done chan error) error {
 	for at := b.deadline(); b.me.Now() < at; {
 		select {
@@ -189,7 +189,7 @@ func (b *bench) until(done chan error) error {
 
 func nothing(*task.Item) bool { return false }
 
-// TestKeyMaxPayloadSize: a datagram of max_payload_size bytes is taken, a longer one dropped and counted; a stream is cut
+// TestKeyMaxPayloadSize checks that a datagram of max_payload_size bytes is accepted and a longer one dropped and counted, and that a stream is split
 // into chunks of that size.
 func TestKeyMaxPayloadSize(t *testing.T) {
 	t.Run("udp", func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestKeyMaxPayloadSize(t *testing.T) {
 	})
 }
 
-// opens is how many TCP connections the namespace's kernel has begun.
+// opens returns the number of TCP connections started in the namespace, from the kernel's counters.
 func opens() (int, error) {
 	data, err := os.ReadFile("/proc/thread-self/net/snmp")
 	if err != nil {
@@ -246,13 +246,13 @@ func opens() (int, error) {
 	return 0, errors.New("no ActiveOpens")
 }
 
-// TestKeyRetryConnect counts, in the kernel's own account, how often a client tries: first after retry_connect_s, then after
-// pauses that double. A slow machine tries less often, never more.
+// TestKeyRetryConnect counts a client's connection attempts by the kernel's counters: the first retry is after retry_connect_s, and pauses double. A
+// slow machine makes fewer attempts, never more.
 func TestKeyRetryConnect(t *testing.T) {
 	for retry, tries := range map[int]int{1: 3, 3: 2} {
 		t.Run(fmt.Sprint(retry), func(t *testing.T) {
 			t.Parallel()
-			// The session is opened in the namespace of its task's thread, which nobody else is in.
+			// The session is opened in the namespace of its task's thread, which has no other users.
 			onTaskIn(t, func() error {
 				if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 					return lacks{"netns", err}
@@ -274,7 +274,7 @@ func TestKeyRetryConnect(t *testing.T) {
 					if tried, err = opens(); err != nil {
 						return err
 					}
-					// The k-th try comes after retry * (2^(k-1) - 1) seconds.
+					// Attempt k is made after retry * (2^(k-1) - 1) seconds.
 					if least := float64(retry) * (math.Pow(2, float64(tried-1)) - 1); time.Since(from).Seconds() < least-0.05 {
 						return fmt.Errorf("%d tries in %v, with retry_connect_s %d", tried, time.Since(from), retry)
 					}
@@ -288,7 +288,7 @@ func TestKeyRetryConnect(t *testing.T) {
 	}
 }
 
-// TestKeysOfAddresses: a client comes from its local_addr, to its remote_addr.
+// TestKeysOfAddresses checks that a client connects from its local_addr to its remote_addr.
 func TestKeysOfAddresses(t *testing.T) {
 	for _, proto := range []string{"udp", "tcp"} {
 		t.Run(proto, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestKeysOfAddresses(t *testing.T) {
 	}
 }
 
-// listener is a plain socket that says who came.
+// listener is a plain socket that reports the addresses of peers.
 type listener struct {
 	io.Closer
 	at string

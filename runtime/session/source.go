@@ -14,7 +14,7 @@ import (
 
 const capturePrefix = "pcap:"
 
-// besides is the file beside which a capture is looked for: the configuration, or the script that has it as a table or text.
+// besides returns the file next to which captures are searched: the configuration, or the script that contains it as a table or text.
 func (s *Session) besides() string {
 	if _, err := os.Stat(s.cfg.File); err == nil || s.env.Program.Script == "" {
 		return s.cfg.File
@@ -22,8 +22,8 @@ func (s *Session) besides() string {
 	return s.env.Program.Script
 }
 
-// captureAddress is the address of an interface that replays a capture: a file that is not in the current folder is looked for
-// beside the configuration.
+// captureAddress returns the address of an interface that replays a capture: a file that is not in the current folder is searched next to the
+// configuration.
 func captureAddress(i *spec.Interface, config string) string {
 	path, ok := strings.CutPrefix(i.Address, capturePrefix)
 	if !ok || i.EngineName() != spec.EnginePCAP || filepath.IsAbs(path) {
@@ -39,20 +39,20 @@ func captureAddress(i *spec.Interface, config string) string {
 	return capturePrefix + beside
 }
 
-// captureInfo is the file, or standard input, that an interface replays.
+// captureInfo returns the file, or standard input, that an interface replays.
 func captureInfo(i *spec.Interface, config string) (os.FileInfo, error) {
 	path, ok := strings.CutPrefix(captureAddress(i, config), capturePrefix)
 	switch {
 	case !ok || i.EngineName() != spec.EnginePCAP:
 		return nil, os.ErrNotExist
 	case path == "-":
-		return os.Stat("/proc/self/fd/0") // what the engine reads
+		return os.Stat("/proc/self/fd/0") // the engine's input
 	}
 	return os.Stat(path)
 }
 
-// Replays reports whether the session has interfaces that replay captures, and whether all of them have come to their end.
-// Any goroutine.
+// Replays reports whether the session has interfaces that replay captures, and whether all of them have reached the end. It may be called from any
+// goroutine.
 func (s *Session) Replays() (some, over bool) {
 	s.alive.RLock()
 	defer s.alive.RUnlock()
@@ -65,7 +65,7 @@ func (s *Session) Replays() (some, over bool) {
 	return some, over
 }
 
-// NextTime is when something is due next on the virtual clock, math.MaxInt64 where nothing is. Any goroutine.
+// NextTime returns the time of the next event on the virtual clock, or math.MaxInt64. It may be called from any goroutine.
 func (s *Session) NextTime() int64 {
 	s.alive.RLock()
 	defer s.alive.RUnlock()
@@ -75,7 +75,7 @@ func (s *Session) NextTime() int64 {
 	return s.native.NextTime()
 }
 
-// source is what the interface replays. The caller holds alive.
+// source returns the state of the interface's replay. The caller must hold alive.
 func (i *Interface) source() (native.Source, bool) {
 	if i.s.native == nil {
 		return native.Source{}, false
@@ -83,7 +83,7 @@ func (i *Interface) source() (native.Source, bool) {
 	return i.native.Source()
 }
 
-// sourceError says why a capture could not be read to its end.
+// sourceError returns an error if a capture could not be read to its end.
 func (i *Interface) sourceError() error {
 	if src, ok := i.source(); ok && src.Fault != "" {
 		return errors.New(src.Fault)
@@ -91,8 +91,8 @@ func (i *Interface) sourceError() error {
 	return nil
 }
 
-// Quiet reports whether no packet is on its way: in a queue or before a task, by the session's ledger l, or of a counted
-// transmission that has not made all of its own. Any goroutine.
+// Quiet reports whether no packet is in flight: in a queue, before a task, by the session's ledger l, or in an unfinished counted transmission. It
+// may be called from any goroutine.
 func (s *Session) Quiet(l *stats.Ledger) bool {
 	for i := range l.Lines {
 		switch x := &l.Lines[i]; x.Kind {

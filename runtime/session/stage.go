@@ -8,16 +8,16 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Policy is what a consumer that is behind does to the stream.
+// Policy selects what a slow consumer does to the stream.
 type Policy = native.Policy
 
 // Policies.
 const (
-	Drop Policy = native.PolicyDrop // it loses packets of its own, counted
-	Wait Policy = native.PolicyWait // it holds the queue
+	Drop Policy = native.PolicyDrop // the consumer loses packets, which are counted
+	Wait Policy = native.PolicyWait // the consumer blocks the queue
 )
 
-// ParsePolicy reads "drop" or "wait".
+// ParsePolicy parses "drop" or "wait".
 func ParsePolicy(text string) (Policy, error) {
 	switch text {
 	case "drop":
@@ -28,7 +28,7 @@ func ParsePolicy(text string) (Policy, error) {
 	return Drop, fmt.Errorf("policy %q: it is \"drop\" or \"wait\"", text)
 }
 
-// Kinds of stage, beside those of writers of files (Format).
+// Kinds of stage, in addition to those of file writers (Format).
 const (
 	KindFilter  = "filter"
 	KindCount   = "count"
@@ -38,30 +38,30 @@ const (
 	KindS3      = "s3"
 )
 
-// Stage is native work on bursts, in any number of pipes of its session.
+// Stage is a native processing step for bursts, in any number of pipes of its session.
 type Stage struct {
 	s         *Session
 	name      string
 	kind      string
 	native    native.Stage
-	layer     string         // of the queues that it can serve; empty: any
-	out       *Queue         // of a reorder stage: where its aggregates come from
-	region    string         // of what a reorder or convert stage makes; empty: it makes nothing
-	loops     bool           // of a rewrite: it looks at loops of captures
-	timeoutNS int64          // of a reorder stage's batches; 0: none
-	writer    *WriterOptions // of a writer of files; nil
+	layer     string         // layer of supported queues; empty: any
+	out       *Queue         // output queue of a reorder or similar stage
+	region    string         // output region of a reorder or convert stage; empty: none
+	loops     bool           // rewrite stage that uses loops of captures
+	timeoutNS int64          // timeout of a reorder stage's batches; 0: none
+	writer    *WriterOptions // options of a file writer; else nil
 	manifest  string         // path of a writer's manifest; empty: none
-	s3        *uploader      // of a writer of objects; nil
-	uses      KernelOptions  // of a kernel stage: kept as long as the stage
+	s3        *uploader      // uploader of an object writer; else nil
+	uses      KernelOptions  // options of a kernel stage, referenced as long as the stage
 }
 
-// Name is the stage's name, unique in its session: that of its ledger line.
+// Name returns the stage's name, unique in its session and used in the ledger.
 func (st *Stage) Name() string { return st.name }
 
-// Kind is one of the kinds of stage.
+// Kind returns the kind of the stage.
 func (st *Stage) Kind() string { return st.kind }
 
-// stage makes a stage under a name, which is made up when it is empty.
+// stage creates a stage with a name, which is generated if it is empty.
 func (s *Session) stage(name, kind, layer string, add func(name string) (native.Stage, error)) (*Stage, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -81,21 +81,21 @@ func (s *Session) stage(name, kind, layer string, add func(name string) (native.
 	return st, nil
 }
 
-// nameTaken reports whether a name is that of a stage, of an interface, or of ledger lines.
+// nameTaken reports whether a name is used by a stage, an interface, or ledger lines.
 func (s *Session) nameTaken(name string) bool {
 	return name == "process" || name == "session" ||
 		slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.name == name }) ||
 		slices.ContainsFunc(s.ifaces, func(i *Interface) bool { return i.Name() == name })
 }
 
-// madeUp is freeName for callers that don't hold the lock.
+// madeUp is freeName for callers without the lock.
 func (s *Session) madeUp(kind string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.freeName(kind)
 }
 
-// freeName makes up a name: "filter1".
+// freeName generates a name: "filter1".
 func (s *Session) freeName(kind string) string {
 	for {
 		s.unnamed[kind]++
@@ -105,12 +105,12 @@ func (s *Session) freeName(kind string) string {
 	}
 }
 
-// Count makes a stage that counts what passes.
+// Count creates a stage that counts packets.
 func (s *Session) Count(name string) (*Stage, error) {
 	return s.stage(name, KindCount, "", func(n string) (native.Stage, error) { return s.native.AddCount(n) })
 }
 
-// Sample makes a stage that passes one burst of every.
+// Sample creates a stage that passes one burst out of every.
 func (s *Session) Sample(name string, every int) (*Stage, error) {
 	if every < 1 {
 		return nil, invalid("sample: one of %d bursts: it must be 1 or more", every)
@@ -118,7 +118,7 @@ func (s *Session) Sample(name string, every int) (*Stage, error) {
 	return s.stage(name, KindSample, "", func(n string) (native.Stage, error) { return s.native.AddSample(n, every) })
 }
 
-// Forward makes a stage that sends what comes on a transmit queue.
+// Forward creates a stage that sends bursts on a transmit queue.
 func (s *Session) Forward(name string, tx *Queue, policy Policy) (*Stage, error) {
 	if tx.rx || tx.i.s != s {
 		return nil, invalid("forward: %s is not a transmit queue of this session", tx.Name())

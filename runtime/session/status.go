@@ -8,18 +8,18 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// Statuses that callers tell apart with errors.Is.
+// Statuses for errors.Is.
 const (
-	ErrNotReady     = native.ErrNotReady     // nothing there yet
-	ErrNoSpace      = native.ErrNoSpace      // a ring is full
+	ErrNotReady     = native.ErrNotReady     // no data yet
+	ErrNoSpace      = native.ErrNoSpace      // ring full
 	ErrNoBurst      = native.ErrNoBurst      // no free burst descriptor
 	ErrNoPacket     = native.ErrNoPacket     // no free packet buffer
-	ErrInvalid      = native.ErrInvalid      // an argument makes no sense
-	ErrNotSupported = native.ErrNotSupported // the engine lacks it
+	ErrInvalid      = native.ErrInvalid      // invalid argument
+	ErrNotSupported = native.ErrNotSupported // not supported by the engine
 	ErrConnect      = native.ErrConnect      // no connection
 )
 
-// invalid is ErrInvalid in words that need no status behind them.
+// invalid returns ErrInvalid with a self-contained message.
 func invalid(format string, args ...any) error {
 	return &native.Error{Object: fmt.Sprintf(format, args...), Code: ErrInvalid}
 }
@@ -28,7 +28,7 @@ func unsupported(format string, args ...any) error {
 	return &native.Error{Object: fmt.Sprintf(format, args...), Code: ErrNotSupported}
 }
 
-// within puts the object at fault in front of an error, unless its words begin with it already.
+// within prefixes an error with the object concerned, unless it already has that prefix.
 func within(object string, err error) error {
 	if err == nil || strings.HasPrefix(err.Error(), object+": ") {
 		return err
@@ -36,11 +36,10 @@ func within(object string, err error) error {
 	return fmt.Errorf("%s: %w", object, err)
 }
 
-// ErrClosed is the error of calls on a session that was closed.
+// ErrClosed is the error of calls on a closed session.
 var ErrClosed = errors.New("session: closed")
 
-// StatusName returns the reference's word for an error ("NO_SPACE_AVAILABLE"), "SUCCESS"
-// for none, and "GENERIC_FAILURE" for an error of another kind.
+// StatusName returns the reference's name of an error ("NO_SPACE_AVAILABLE"), "SUCCESS" for nil, and "GENERIC_FAILURE" for other errors.
 func StatusName(err error) string {
 	if err == nil {
 		return "SUCCESS"
@@ -52,8 +51,7 @@ func StatusName(err error) string {
 	return code.Name()
 }
 
-// IsStatus reports whether err is a bare status: a word for programs, which tells a person
-// nothing that the error around it doesn't.
+// IsStatus reports whether err is a bare status, which adds nothing for users to the message of a wrapping error.
 func IsStatus(err error) bool {
 	code, ok := err.(native.Err)
 	return ok && code.Errno() == 0

@@ -8,23 +8,23 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Tap is a stage that hands bursts to a task.
+// Tap is a stage that delivers bursts to a task.
 type Tap struct {
 	*Stage
 	task *task.Task
 }
 
-// TapOptions says what a tap hands over.
+// TapOptions configures a tap.
 type TapOptions struct {
-	Name   string // begins the name when none is given: "on_burst" makes "on_burst1"; empty: "tap"
+	Name   string // start of the generated name: "on_burst" for "on_burst1"; empty: "tap"
 	Depth  int    // bursts that may wait for the task; 0: 64
-	Sample int    // one of so many bursts; 0: all
+	Sample int    // deliver one burst out of so many; 0: all
 	Policy Policy
 }
 
 const tapDepth = 64
 
-// Tap makes a stage that hands bursts to t, as items whose target is target. It ends with t.
+// Tap creates a stage that delivers bursts to t, as items with the given target. It ends with t.
 func (s *Session) Tap(name string, t *task.Task, target any, o TapOptions) (*Tap, error) {
 	if o.Depth < 0 || o.Sample < 0 {
 		return nil, invalid("tap %s: depth %d, sample %d: they must be 0 or more", name, o.Depth, o.Sample)
@@ -56,15 +56,15 @@ func (s *Session) Tap(name string, t *task.Task, target any, o TapOptions) (*Tap
 	return tap, nil
 }
 
-// giveBack frees the burst of an event that its task was never told of.
+// giveBack frees the burst of an undelivered event.
 func (s *Session) giveBack(e *native.Event) {
 	if e.Kind == native.EventBurst && !s.closed.Load() {
 		e.Burst().Unref()
 	}
 }
 
-// Next waits for the tap's next burst until a time of the task's clock: ErrNotReady then.
-// The task's other items are kept for later waits; a stop ends it with task.ErrStopped.
+// Next returns the tap's next burst, or ErrNotReady at the time until of the task's clock. The task's other items are kept for later waits; a stop
+// ends it with task.ErrStopped.
 func (t *Tap) Next(l *Leases, until int64) (*Burst, error) {
 	it, err := t.task.WaitFor(until, func(it *task.Item) bool { return it.Source == t })
 	switch {
@@ -76,8 +76,8 @@ func (t *Tap) Next(l *Leases, until int64) (*Burst, error) {
 	return l.Take(it), nil
 }
 
-// Clock returns where the times of the handler's calls are recorded; nil on the virtual clock, on which they would differ from
-// run to run. The tap's task records.
+// Clock returns the recorder of the handler's call times, used by the tap's task. It is nil on the virtual clock, where they would differ between
+// runs.
 func (t *Tap) Clock() *stats.Recorder {
 	if t.s.Virtual() {
 		return nil
@@ -86,10 +86,10 @@ func (t *Tap) Clock() *stats.Recorder {
 	return r.(*stats.Recorder)
 }
 
-// Task is the task that the tap feeds.
+// Task returns the task of the tap.
 func (t *Tap) Task() *task.Task { return t.task }
 
-// Close takes the tap out of its pipes. Bursts that wait in it stay to be dealt with.
+// Close removes the tap from its pipes. Bursts already in the tap are still delivered.
 func (t *Tap) Close() {
 	if t.s.enter() != nil {
 		return
@@ -107,7 +107,7 @@ func (s *Session) endTap(t *Tap) {
 	s.taps = slices.DeleteFunc(s.taps, func(x *Tap) bool { return x == t })
 }
 
-// use notes that t touches the session's native memory until it ends.
+// use records that t may access the session's native memory until it ends.
 func (s *Session) use(t *task.Task) {
 	if slices.Contains(s.users, t) {
 		return
@@ -119,7 +119,7 @@ func (s *Session) use(t *task.Task) {
 	}
 }
 
-// left ends what belonged to a task that has ended.
+// left releases the resources of a task that has ended.
 func (s *Session) left(t *task.Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *Session) left(t *task.Task) {
 		if q := v.(*Queue); q.owner == t {
 			q.owner = nil
 			if s.native != nil {
-				t.Disown(q.native) // its last look at its taps must not poll what may go meanwhile
+				t.Disown(q.native) // its final check of taps must not poll a queue being freed
 			}
 		}
 		return true

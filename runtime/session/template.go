@@ -10,31 +10,31 @@ import (
 // Vary is a field of a template that changes from packet to packet.
 type Vary struct {
 	Field            Field
-	Random           bool   // anything in Start..Max; else Start, Start+Step, …, from Max on to Start
-	Toggle           bool   // Start, and Start with the bits of Step turned, by turns
-	Start, Step, Max uint64 // Max 0: none; the field's largest value, from which it goes on to 0
-	Every            uint64 // packets with the same value, one after the other; 0: 1
+	Random           bool   // random in Start..Max; else Start, Start+Step, ..., and after Max again Start
+	Toggle           bool   // alternates between Start and Start XOR Step
+	Start, Step, Max uint64 // Max 0: the field's largest value, followed by 0
+	Every            uint64 // number of consecutive packets with the same value; 0: 1
 }
 
-// TemplateConfig describes a packet to send many times.
+// TemplateConfig describes a packet to send repeatedly.
 type TemplateConfig struct {
 	Packet    []byte
 	Vary      []Vary
-	Checksums bool  // set those of IPv4, UDP and TCP in each packet
-	Seed      int64 // of random fields
+	Checksums bool  // compute IPv4, UDP and TCP checksums of each packet
+	Seed      int64 // seed of random fields
 }
 
-// Template is a packet to send many times, in its session.
+// Template is a packet to send repeatedly, in its session.
 type Template struct {
 	s      *Session
-	native native.Template // goes with the last of its Template and the queues that send it
+	native native.Template // freed with the last reference by Template and queues
 	length int
 }
 
-// Len is the length of the template's packets.
+// Len returns the length of the template's packets.
 func (t *Template) Len() int { return t.length }
 
-// Template makes a template.
+// Template creates a template.
 func (s *Session) Template(c TemplateConfig) (*Template, error) {
 	if err := s.enter(); err != nil {
 		return nil, err

@@ -6,10 +6,10 @@ import (
 	"github.com/daqiri/daqiri-run/tests/nic/fake"
 )
 
-// verbsPairs counts the pairs of devices that tests have taken, each its own.
+// verbsPairs counts the pairs of devices assigned to tests.
 var verbsPairs atomic.Int64
 
-// findVerbs has the program load the library that stands in for libibverbs.
+// findVerbs selects the stand-in for libibverbs.
 func findVerbs() error {
 	if err := fake.UseVerbs(); err != nil {
 		return lacks{"rdma", err}

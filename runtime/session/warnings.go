@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Warnings says what is no fault, and surely not what was meant: memory regions that nothing uses, aggregates that nobody takes, and
-// batches whose time is up before their packets arrive.
+// Warnings describes probable mistakes: unused memory regions, aggregates without a consumer, and batch timeouts that expire before packets are
+// delivered.
 func (s *Session) Warnings() []string {
 	if s.enter() != nil {
 		return nil
@@ -29,7 +29,7 @@ func (s *Session) warnings() (found []string) {
 		}
 		sources := s.sourcesOf(st)
 		taken := slices.ContainsFunc(s.pipes, func(p *Pipe) bool { return slices.Contains(p.sources, st.out) })
-		if len(sources) > 0 && !taken && st.kind != KindKernel { // a kernel has had them: they go back
+		if len(sources) > 0 && !taken && st.kind != KindKernel { // a kernel stage has processed them; its output is freed
 			found = append(found, fmt.Sprintf("%s %s: its aggregates have no consumer and will be dropped (no_consumer): "+
 				"hint: put something behind it in the pipe, or use on_burst or get_burst", st.kind, st.name))
 		}
@@ -42,7 +42,7 @@ func (s *Session) warnings() (found []string) {
 	return found
 }
 
-// sourcesOf lists the queues whose packets a stage gets through pipes.
+// sourcesOf returns the queues whose packets a stage receives through pipes.
 func (s *Session) sourcesOf(st *Stage) (sources []*Queue) {
 	for _, p := range s.pipes {
 		if slices.Contains(p.stages, st) {
@@ -52,8 +52,8 @@ func (s *Session) sourcesOf(st *Stage) (sources []*Queue) {
 	return sources
 }
 
-// tooShort says that a batch's time, which runs from the arrival of its first packets at the stage, is shorter than what
-// a queue may hold packets back.
+// tooShort returns a warning if a batch's timeout, which starts when its first packets reach the stage, is shorter than the time that a queue may
+// delay packets.
 func (st *Stage) tooShort(q *Queue) string {
 	limit, hold := time.Duration(st.timeoutNS), time.Duration(q.spec.TimeoutUS)*time.Microsecond
 	switch {

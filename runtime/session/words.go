@@ -6,14 +6,14 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// A Word is a name that users meet, with what it stands for.
+// A Word is a documented name and its description.
 type Word struct {
 	Name string
-	Unit string // of a field its width in bits, of a figure what it counts; empty: none
+	Unit string // field: width in bits; figure: unit; empty: none
 	Text string
 }
 
-// FieldWords are the fields of packets that conditions, columns and changes name.
+// FieldWords returns the packet fields for conditions, columns and changes.
 func FieldWords() []Word {
 	var list []Word
 	for i, name := range native.FieldNames() {
@@ -23,13 +23,13 @@ func FieldWords() []Word {
 	return list
 }
 
-// A Reason is why packets did not go on.
+// A Reason is a reason for dropping packets.
 type Reason = native.ReasonRow
 
-// Reasons are all of them, in the order of the ledger.
+// Reasons returns all drop reasons, in the order of the ledger.
 func Reasons() []Reason { return native.ReasonRows }
 
-// ReasonNamed finds a reason; that without a name where there is none of that name.
+// ReasonNamed returns a reason by name, or one without a name if it is unknown.
 func ReasonNamed(name string) Reason {
 	for _, r := range native.ReasonRows {
 		if r.Name == name {
@@ -39,7 +39,7 @@ func ReasonNamed(name string) Reason {
 	return Reason{}
 }
 
-// ExtraWords are the further figures of a ledger's lines.
+// ExtraWords returns the extra counters of a ledger's lines.
 func ExtraWords() []Word {
 	var list []Word
 	for _, r := range native.ExtraRows {
@@ -48,7 +48,7 @@ func ExtraWords() []Word {
 	return list
 }
 
-// HistogramWords are the histograms of a ledger's lines.
+// HistogramWords returns the histograms of a ledger's lines.
 func HistogramWords() []Word {
 	var list []Word
 	for _, r := range native.HistogramRows {

@@ -10,13 +10,13 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 )
 
-// MaxDirs is how many folders a writer can write to.
+// MaxDirs is the maximum number of folders of a writer.
 const MaxDirs = native.MaxDirs
 
-// Format is what a writer's files are.
+// Format is a file format of writers.
 type Format = native.Format
 
-// Formats lists those of a kind of writer, "pcap", "raw" or "blocks"; the first is what it writes unless another is chosen.
+// Formats returns the formats of a kind of writer, "pcap", "raw" or "blocks"; the first one is the default.
 func Formats(kind string) (list []Format) {
 	for _, f := range native.Formats() {
 		if f.Kind == kind {
@@ -26,36 +26,36 @@ func Formats(kind string) (list []Format) {
 	return list
 }
 
-// Rotation says when a writer goes on in another file, whatever comes first; 0: never for that.
+// Rotation limits the files of a writer, which starts a new file at the first limit reached; 0: unlimited.
 type Rotation = native.Rotation
 
 // WriterOptions describes the files of a writer.
 type WriterOptions struct {
 	Format           Format
-	Dirs             []string // bursts go to them in turn
+	Dirs             []string // bursts are distributed round-robin
 	Prefix           string
-	Snaplen          int    // pcap: bytes kept of each packet, 0: all
-	Micro            bool   // pcap: times in µs, not ns
-	Append           bool   // pcap: go on behind what the file has
-	Overwrite        bool   // files of its names are replaced; without it, and without Append, all stay and this run's get an index
-	PacketDataOffset int    // raw: bytes left out at the front of each packet
-	BySlot           bool   // blocks: the bitmap is of slots, not of packets
-	Text             string // pcapng: the section's comment; blocks: the user's in each header
+	Snaplen          int    // pcap: stored bytes per packet, 0: all
+	Micro            bool   // pcap: times in us instead of ns
+	Append           bool   // pcap: append to an existing file
+	Overwrite        bool   // replace existing files; without it, and without Append, new files get an index
+	PacketDataOffset int    // raw: bytes skipped at the start of each packet
+	BySlot           bool   // blocks: bitmap of slots instead of packets
+	Text             string // pcapng: comment of the section; blocks: user text in each header
 	Rotate           Rotation
-	Quota            uint64 // bytes of all files, 0: no limit
-	DeleteOldest     bool   // at the quota, rather than lose packets
-	StopWhenFull     bool   // at the quota the run has what it is for
-	NoManifest       bool   // DIR/PREFIX.manifest.json is not wanted
+	Quota            uint64 // maximum bytes of all files, 0: no limit
+	DeleteOldest     bool   // at the quota: delete the oldest files instead of losing packets
+	StopWhenFull     bool   // end the run at the quota
+	NoManifest       bool   // do not write DIR/PREFIX.manifest.json
 	Policy           Policy
 
 	manifest manifestOf
 }
 
-// WriteFiles makes a stage that writes files of a format. A pcap has frames: packets of payload queues get headers made of
-// the local and the peer address. native/writer/BLOCKS.md has the form of blocks.
+// WriteFiles creates a stage that writes files of a format. A pcap contains frames: packets of payload queues get headers generated from the local
+// and the peer address. native/writer/BLOCKS.md specifies the format of blocks.
 func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 	st, err := s.stage(name, o.Format.Kind, "", func(n string) (native.Stage, error) {
-		if s.state == started { // it begins at once
+		if s.state == started { // starts immediately
 			if err := s.claimNames(n, &o); err != nil {
 				return native.Stage{}, err
 			}
@@ -94,15 +94,15 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 	return st, err
 }
 
-// StopsWhenFull says whether a writer of the session ends the run at its quota. Owner's thread.
+// StopsWhenFull reports whether a writer of the session ends the run at its quota. It must be called on the owner's thread.
 func (s *Session) StopsWhenFull() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.stages, func(st *Stage) bool { return st.writes() && st.writer.StopWhenFull })
 }
 
-// Aside says of a writer of one file that its name was taken: what is there stays, and this run writes PREFIX_INDEX. Empty: its file has
-// the plain name. After the start. Owner's thread.
+// Aside returns a note if the file name of a single-file writer existed before, so that this run writes PREFIX_INDEX; empty if the file has the plain
+// name. It must be called after the start, on the owner's thread.
 func (st *Stage) Aside() string {
 	if !st.writes() || !st.writer.oneFile() {
 		return ""
@@ -115,18 +115,17 @@ func (st *Stage) Aside() string {
 	return ""
 }
 
-// oneFile: it writes one file in each folder.
+// oneFile reports whether the writer creates one file per folder.
 func (o *WriterOptions) oneFile() bool {
 	return !o.Format.Aggregates && !o.Format.Each && o.Rotate == Rotation{}
 }
 
 func (st *Stage) writes() bool { return st.writer != nil }
 
-// Writer reports whether it puts packets into files or objects.
+// Writer reports whether the stage writes files or objects.
 func (st *Stage) Writer() bool { return st.writes() || st.s3 != nil }
 
-// Paths lists the files that a writer writes, or wrote last, one for each folder; where a
-// writer's objects go; none of other stages.
+// Paths returns the current or last file of a writer in each folder, or the destination of a writer's objects; nil for other stages.
 func (st *Stage) Paths() []string {
 	if st.s3 != nil {
 		return []string{st.s3.w.Where()}
@@ -138,7 +137,7 @@ func (st *Stage) Paths() []string {
 	return st.native.WriterPaths()
 }
 
-// Error is a writer's first error, nil when there is none.
+// Error returns a writer's first error, or nil.
 func (st *Stage) Error() error {
 	if st.s3 != nil {
 		return st.writerError()
@@ -163,12 +162,12 @@ func (st *Stage) writerError() error {
 	return nil
 }
 
-// WriteNames is what one burst has of its own.
+// WriteNames holds the names and comments of a single burst.
 type WriteNames = native.WriteNames
 
-// Write hands b to a writer by reference, in a pipe or not. The task keeps the burst, whose
-// packets are read-only from now on. names: nil, or what the burst has of its own:
-// ErrInvalid where the writer has no use for it. ErrNoSpace while the writer's ring is full. Owner's task.
+// Write passes b to a writer by reference, independently of pipes. The task still owns the burst, whose packets become read-only. names is nil or
+// holds names for this burst. It returns ErrInvalid if the writer does not support these, and ErrNoSpace while its ring is full. It must be called by
+// the owner's task.
 func (st *Stage) Write(b *Burst, names *WriteNames) (*Op, error) {
 	if err := b.Check(); err != nil {
 		return nil, err
@@ -192,6 +191,6 @@ func (st *Stage) Write(b *Burst, names *WriteNames) (*Op, error) {
 	if err != nil {
 		return nil, within("writer "+st.name, err)
 	}
-	b.native.View(&b.view) // it is shared now
+	b.native.View(&b.view) // now shared
 	return newOp("writer "+st.name, op), nil
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// What raw Ethernet on a Linux interface has beside the contract.
+// Tests of raw Ethernet on Linux interfaces beyond the contract.
 
-// onVeth runs fn on a session over a pair of virtual Ethernet devices, left to right, in direct mode. extra goes behind the
-// receive queues.
+// onVeth runs fn on a session over a pair of virtual Ethernet devices, left to right, in direct mode. extra is appended after the receive queues.
 func onVeth(t *testing.T, extra string, fn func(b *bench, tap *Tap) error) {
 	t.Helper()
 	onTask(t, func(me *task.Task) error {
@@ -44,7 +43,7 @@ func onVeth(t *testing.T, extra string, fn func(b *bench, tap *Tap) error) {
 	})
 }
 
-// link changes an interface of the calling task's namespace.
+// link changes an interface in the calling task's namespace.
 func link(args string) error {
 	out, err := exec.Command("ip", strings.Fields("link set "+args)...).CombinedOutput()
 	if err != nil {
@@ -53,7 +52,7 @@ func link(args string) error {
 	return nil
 }
 
-// await serves the task until a figure of the ledger is what is wanted.
+// await serves the task until a figure of the ledger has the expected value.
 func (b *bench) await(name string, want float64) error {
 	for until := b.deadline(); b.figure(name) != want; {
 		if b.me.Now() > until {
@@ -79,7 +78,7 @@ func (b *bench) arrives(tap *Tap, seq uint64) error {
 	})
 }
 
-// TestXDPTooLong sends frames that the MTU of now doesn't allow: they are counted, the others go.
+// TestXDPTooLong checks that frames above the current MTU are counted as dropped, and that others are sent.
 func TestXDPTooLong(t *testing.T) {
 	onVeth(t, "", func(b *bench, tap *Tap) error {
 		const long = 17 // 60 + 17 * 37 = 689 bytes
@@ -97,8 +96,8 @@ func TestXDPTooLong(t *testing.T) {
 	})
 }
 
-// TestXDPSendDown sends while the interface is down, and while its peer is: what can't go is counted after a while, and it
-// goes on when both are up.
+// TestXDPSendDown sends while the interface or its peer is down, and checks that packets are counted as dropped after a while and that sending
+// continues when both are up.
 func TestXDPSendDown(t *testing.T) {
 	onVeth(t, "", func(b *bench, tap *Tap) error {
 		lost := 0.0
@@ -126,7 +125,7 @@ func TestXDPSendDown(t *testing.T) {
 	})
 }
 
-// TestXDPReplaced removes both interfaces and makes others of the same names: what is sent is counted, with the reason.
+// TestXDPReplaced replaces both interfaces by new ones of the same names, and checks that sent packets are counted with the reason.
 func TestXDPReplaced(t *testing.T) {
 	onVeth(t, "", func(b *bench, tap *Tap) error {
 		if err := errors.Join(b.send(0, 1, 7148), b.arrives(tap, 0)); err != nil {
@@ -154,7 +153,7 @@ func TestXDPReplaced(t *testing.T) {
 	})
 }
 
-// carrier waits until left has one.
+// carrier waits until left has a carrier.
 func (b *bench) carrier() error {
 	for until := b.deadline(); b.me.Now() < until; time.Sleep(5 * time.Millisecond) {
 		out, err := exec.Command("ip", "link", "show", "left").Output()
@@ -165,8 +164,7 @@ func (b *bench) carrier() error {
 	return errors.New("left gets no carrier")
 }
 
-// TestXDPHearsNoEcho sends from the interface that receives: what it sends does not come back, not into a fanout
-// group of two queues either.
+// TestXDPHearsNoEcho checks that an interface does not receive what it sends itself, also with a fanout group of two queues.
 func TestXDPHearsNoEcho(t *testing.T) {
 	own := "      tx:\n        queues:\n        - {name: back, id: 0, poll_mode: direct, batch_size: 32, memory_regions: [out]}\n"
 	onVeth(t, own, func(b *bench, tap *Tap) error {
