@@ -2,12 +2,12 @@
 --
 --   local api = require "daqiri.api"
 --   assert(api.daqiri_init("rx.yaml") == api.Status.SUCCESS)
---   local status, burst = api.get_rx_burst(0, 0)             -- NULL_PTR while none is there
+--   local status, burst = api.get_rx_burst(0, 0)             -- NULL_PTR if no burst is available
 --   if burst then print(api.get_packet_length(burst, 0)) api.free_all_packets_and_burst_rx(burst) end
 --   api.shutdown()
 --
--- What is a pointer to fill in C++ comes back behind the status; behind that a failure says why, in words. Ports, queues,
--- packets and segments count from 0. Times are ns since the session's start. stdlib/api/README.md has the whole list.
+-- Output pointers of the C++ functions become results after the status, followed by an error message on failure. Ports, queues, packets and
+-- segments are numbered from 0. Times are ns since the session's start. stdlib/api/README.md lists all names.
 
 local M = {}
 
@@ -17,7 +17,7 @@ for _, part in ipairs(parts) do
   for name, value in pairs(require("daqiri.api." .. part)) do M[name] = value end
 end
 
--- selftest sends a burst round the default session.
+-- selftest sends a burst in a loop on the default session.
 function M.selftest()
   local function ok(status, ...)
     if status ~= M.Status.SUCCESS then error(status .. ": " .. tostring(select(-1, nil, ...)), 2) end

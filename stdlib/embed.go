@@ -1,5 +1,5 @@
-// Package stdlib holds the Lua modules that come with the program. A script gets them by require,
-// under their own name or as daqiri.NAME; the host's loader reads them here.
+// Package stdlib embeds the Lua modules of the program. Scripts load them by require, under their own name or as daqiri.NAME, through the host's
+// loader.
 package stdlib
 
 import (
@@ -13,9 +13,9 @@ import (
 //go:embed *.lua api/*.lua formats/*.lua
 var Files embed.FS
 
-// Names are the modules, as require takes them behind "daqiri.".
+// Names returns the modules, as required after "daqiri.".
 func Names() (names []string) {
-	files, _ := fs.Glob(Files, "*.lua") // the pattern is right
+	files, _ := fs.Glob(Files, "*.lua") // the pattern is valid
 	for _, file := range files {
 		names = append(names, strings.TrimSuffix(file, ".lua"))
 	}

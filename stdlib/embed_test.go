@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestModules checks the shape of each module and that the README names it.
+// TestModules checks the structure of each module and that the README names it.
 func TestModules(t *testing.T) { checkModules(t, "*.lua", "README.md", "\nfunction M.selftest()") }
 
-// TestParts does the same for the parts of daqiri.api, which that module's selftest covers.
+// TestParts performs the same checks for the parts of daqiri.api, whose functions that module's selftest covers.
 func TestParts(t *testing.T) { checkModules(t, "api/*.lua", "api/README.md", "\nlocal M = {") }
 
 func checkModules(t *testing.T, pattern, readmeFile, has string) {

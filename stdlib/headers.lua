@@ -1,11 +1,11 @@
--- headers: the Ethernet, IP, UDP and TCP headers of one frame, for looking at it.
+-- headers: parsing the Ethernet, IP, UDP and TCP headers of a frame.
 --
 --   local headers = require "headers"
 --   local h = headers.parse(b:packet(1))          -- h.eth, h.vlan, h.ip, h.udp or h.tcp, h.payload (its offset)
 --   print(headers.describe(b:packet(1)))          -- 10.0.0.1:4096 > 10.0.0.2:7148 UDP, 12 bytes
 --
--- Addresses are text, numbers are numbers, offsets are bytes from the frame's start. A header that is cut short is
--- absent. Bulk work has burst verbs: b:column, b:select, b:set.
+-- Addresses are text, numbers are numbers, offsets are bytes from the frame's start. A truncated header is absent. For many packets use the
+-- methods of bursts: b:column, b:select, b:set.
 
 local M = {}
 
@@ -31,7 +31,7 @@ local function transport(p, h, at, proto)
   return h
 end
 
--- parse reads a packet view of a frame queue.
+-- parse parses the packet view of a frame.
 function M.parse(p)
   local h = { payload = 0 }
   if #p < 14 then return h end
@@ -55,7 +55,7 @@ function M.parse(p)
   return h
 end
 
--- describe tells a packet in one line.
+-- describe returns a one-line description of a packet.
 function M.describe(p)
   local h = M.parse(p)
   if not h.eth then return #p .. " bytes, too short for Ethernet" end
@@ -67,7 +67,7 @@ function M.describe(p)
   return ("%s > %s %s, %d bytes"):format(src, dst, name, math.max(#p - h.payload, 0))
 end
 
--- selftest looks at frames of the default session's templates.
+-- selftest parses frames of the default session's templates.
 function M.selftest()
   local s = require("daqiri").open()
   local tx = s:tx_queue("loop0")

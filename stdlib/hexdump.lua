@@ -1,10 +1,10 @@
--- hexdump: packets and strings as lines of offset, bytes and text, for looking at them.
+-- hexdump: packets and strings as lines of offset, bytes and text, for display.
 --
 --   local hexdump = require "hexdump"
 --   print(hexdump(b:packet(1)))                        -- a packet view or a string
---   print(hexdump(p, { width = 8, first = 42 }))       -- bytes a line; offset of the first byte
+--   print(hexdump(p, { width = 8, first = 42 }))       -- bytes per line; offset of the first byte
 --
--- Offsets are bytes, in hexadecimal. Bytes that don't print show as a dot.
+-- Offsets are bytes, in hexadecimal. Non-printable bytes are shown as dots.
 
 local M = {}
 
@@ -15,7 +15,7 @@ local function line(offset, bytes, width)
   return ("%04x  %-" .. 3 * width .. "s %s"):format(offset, table.concat(hex, " "), text)
 end
 
--- dump makes the text, without a newline at its end.
+-- dump returns the text, without a final newline.
 function M.dump(data, options)
   options = options or {}
   for key in pairs(options) do

@@ -1,15 +1,15 @@
--- ring: records in slots of memory that one end of an RDMA connection lends and the other writes into; none is overwritten before
--- it was read.
+-- ring: records in slots of memory lent by one end of an RDMA connection and written by the other; a slot is not overwritten before it was
+-- read.
 --
 --   local ring = require "daqiri.ring"
 --   local reader = ring.reader(c, { region = "ring", slots = 64, slot_bytes = 16384, on_record = function(r) print(r.number, r:get()) end })
---   local writer = ring.writer(c, "ring")            -- at the other end, once c.remotes.ring is there
---   local op, status, why = writer:write(b)          -- a burst, as one record; nil, "NO_SPACE_AVAILABLE", text: all slots are unread
+--   local writer = ring.writer(c, "ring")            -- at the other end, when c.remotes.ring exists
+--   local op, status, why = writer:write(b)          -- a burst as one record; nil, "NO_SPACE_AVAILABLE", text: all slots are unread
 --   print(writer.free, writer.written, reader.read)  -- slots, records
 --
--- A record is a WRITE whose immediate is its length, in bytes; WRITEs come in their order, which is that of the slots. The reader tells
--- in messages without bytes, whose immediate is how many records it has read, modulo 2^31, once a quarter of the slots is free again. So
--- a connection has one ring, both ends have receive queues, and scripts send no immediates of their own on it. RC alone.
+-- A record is a WRITE whose immediate is its length in bytes; WRITEs arrive in the order of the slots. The reader returns credits in
+-- messages without bytes, whose immediate is the number of records read, modulo 2^31, whenever a quarter of the slots is free again. A
+-- connection can have one ring, both ends need receive queues, and scripts must not send other immediates on it. Requires RC.
 
 local M = {}
 
@@ -23,12 +23,12 @@ local function immediates(b, fn)
   end
 end
 
--- ---- who reads -----------------------------------------------------------------------------------------------
+-- ---- reader --------------------------------------------------------------------------------------------------
 
 local Record = {}
 Record.__index = Record
 
--- The record's bytes, or len of them from an offset on.
+-- Returns the record's bytes, or len of them from an offset on.
 function Record:get(offset, len)
   offset = offset or 0
   return self.lease:get(self.at + offset, len or self.bytes - offset)
@@ -37,7 +37,7 @@ end
 local Reader = {}
 Reader.__index = Reader
 
--- Tells how many records were read; what can't be told now is told with the next.
+-- Sends the number of records read; a failed message is made up for by the next one.
 function Reader:credit()
   local b = self.connection:alloc(1)
   if not b then return false end
@@ -58,7 +58,7 @@ function Reader:take(bytes)
 end
 
 -- reader lends a region to c's peer as a ring of slots, and calls on_record with each record: 'number', from 0, 'bytes', 'at' in the
--- region, 'get(offset, len)'. When it returns the slot is the writer's again.
+-- region, 'get(offset, len)'. The slot is free for the writer when on_record returns.
 function M.reader(c, o)
   for _, key in ipairs{ "region", "slots", "slot_bytes", "on_record" } do
     if o[key] == nil then error("ring.reader: '" .. key .. "' is missing", 2) end
@@ -72,12 +72,13 @@ function M.reader(c, o)
   return r
 end
 
--- ---- who writes ----------------------------------------------------------------------------------------------
+-- ---- writer --------------------------------------------------------------------------------------------------
 
 local Writer = {}
 Writer.__index = Writer
 
--- Writes a burst's packets, without gaps, as the next record: an op; nil, status, text while it can't, and the burst is the caller's.
+-- Writes a burst's packets back to back as the next record. Returns an op, or nil, status, text if it cannot; then the caller still owns
+-- the burst.
 function Writer:write(b, options)
   if self.free == 0 then return nil, "NO_SPACE_AVAILABLE", ("ring %s: its %d slots are unread"):format(self.name, self.slots) end
   if b.bytes > self.slot_bytes then
@@ -89,7 +90,7 @@ function Writer:write(b, options)
   return op
 end
 
--- writer fills the ring that c's peer lends under that name.
+-- writer returns a writer of the ring that c's peer lends under that name.
 function M.writer(c, name)
   local lent = c.remotes[name]
   if not lent or lent.slots == 0 then error("ring.writer: its peer lends no ring '" .. tostring(name) .. "' yet", 2) end
@@ -105,7 +106,7 @@ end
 
 -- ---- selftest ------------------------------------------------------------------------------------------------
 
--- Two ends of a connection in memory: what one sends the other's function gets when `deliver` is called.
+-- Two ends of a connection in memory: messages of one end reach the other's function when `deliver` is called.
 local function pair(slots, bytes)
   local memory, queue, ends = {}, {}, {}
   for k = 1, 2 do

@@ -1,6 +1,6 @@
--- burst: a burst's metadata and its fields under the names of the reference's structure.
+-- burst: a burst's metadata and its fields, under the names of the reference's structure.
 --
--- Packets and segments count from 0 here, as in the reference. Fields are read; connection_id and rdma_wr_id are set, too.
+-- Packets and segments are numbered from 0, as in the reference. Fields are read-only except connection_id and rdma_wr_id.
 
 local core = require "daqiri.api.core"
 local constants = require "daqiri.api.constants"
@@ -10,12 +10,12 @@ local M = {}
 
 local REORDERED, TIMEOUT = constants.DAQIRI_BURST_FLAG_REORDERED, constants.DAQIRI_BURST_FLAG_REORDER_TIMEOUT
 
--- create_tx_burst_params makes a burst without packets. The pool that it may find empty is asked by get_tx_packet_burst.
+-- create_tx_burst_params returns a burst without packets. get_tx_packet_burst allocates them and reports empty pools.
 function M.create_tx_burst_params() return setmetatable({ { n = 0, segs = 1, conn = 0, tx = true } }, core.Burst) end
 
 M.create_burst_params = M.create_tx_burst_params
 
--- set_header says where a burst is to go and how large it is. A received burst can be sent on: it keeps its packets.
+-- set_header sets the destination and size of a burst. A received burst can be forwarded: it keeps its packets.
 function M.set_header(burst, port, q, num, segs)
   local state = core.state(burst)
   if not core.whole(num, 0, 2 ^ 31) then core.misuse("set_header: %s is no number of packets", tostring(num)) end
@@ -29,7 +29,7 @@ function M.set_header(burst, port, q, num, segs)
   state.port, state.q, state.segs, state.tx = port, q, segs, true
 end
 
--- set_num_packets: a burst that has packets can only be made shorter, which frees those behind.
+-- set_num_packets sets the number of packets. A burst with packets can only be shortened, which frees the rest.
 function M.set_num_packets(burst, num)
   local state = core.state(burst)
   if state.b and num ~= state.n then
@@ -50,7 +50,7 @@ function M.get_num_packets(burst) return core.state(burst).n end
 
 function M.get_q_id(burst) return core.state(burst).q or 0 end
 
--- get_burst_tot_byte is the bytes of all packets; of one that is being filled, those whose length was set.
+-- get_burst_tot_byte returns the bytes of all packets; for a burst being filled, of those with a length.
 function M.get_burst_tot_byte(burst)
   local state = core.state(burst)
   if not state.b then return 0 end
@@ -66,7 +66,7 @@ function M.get_burst_tot_byte(burst)
   return total
 end
 
--- get_connection_id is 0 where there is no connection.
+-- get_connection_id returns the connection's id, or 0 if there is none.
 function M.get_connection_id(burst)
   local state = core.state(burst)
   if state.conn == nil then
@@ -81,14 +81,14 @@ function M.set_connection_id(burst, conn_id)
   core.state(burst).conn = conn_id
 end
 
--- synchronize_burst_event waits for the GPU's part of a burst: bursts come when it is done.
+-- synchronize_burst_event returns at once: bursts are delivered after the GPU has finished with them.
 function M.synchronize_burst_event(burst)
   if burst == nil then return "NULL_PTR", "the burst is nil" end
   core.state(burst)
   return "SUCCESS"
 end
 
--- list makes a table that counts from 0 and finds its elements when they are asked for.
+-- list returns a table indexed from 0 whose elements are computed on access.
 local function list(get) return setmetatable({}, { __index = function(_, i) return get(i) end }) end
 
 local function flags(state)
@@ -106,7 +106,7 @@ local function largest(burst, state)
   return max
 end
 
--- What burst.hdr.hdr holds. There are no addresses in Lua: a packet's view stands for its pointer.
+-- Fields of burst.hdr.hdr. Lua has no addresses: a packet's view replaces its pointer.
 local header = {
   num_pkts = function(_, state) return state.n end,
   port_id = function(_, state) return state.port end,
@@ -121,7 +121,7 @@ local header = {
   burst_flags = function(_, state) return flags(state) end,
 }
 
--- What burst.transport_hdr holds; the fields of one-sided transfers have the values of a burst that is none.
+-- Fields of burst.transport_hdr; fields of one-sided transfers have the values of other bursts.
 local transport = {
   version = function() return 1 end,
   opcode = function(_, state) return state.rdma and state.rdma.opcode or state.of_rdma and "RECEIVE" or "INVALID" end,
@@ -146,7 +146,7 @@ local transport = {
   server_port = function() return 0 end,
 }
 
--- view shows a table of such functions as fields.
+-- view returns a table with such functions as read-only fields.
 local function view(burst, name, fields)
   return setmetatable({}, {
     __index = function(_, key)

@@ -1,7 +1,7 @@
--- connection: the connections of socket ports, by id, as the session's events tell of them.
+-- connection: the connections of socket ports, by id, updated by the session's events.
 --
--- Ids are those of the objects. A UDP port has one more for itself, whose peer is the default one: where the
--- configuration says, or for a server who sent last.
+-- Ids are those of the connection objects. A UDP port has an additional id for itself, whose peer is the default peer: that of the
+-- configuration, or for a server the last sender.
 
 local daqiri = require "daqiri"
 local core = require "daqiri.api.core"
@@ -9,9 +9,9 @@ local core = require "daqiri.api.core"
 local M = {}
 
 local ITSELF = 2 ^ 32     -- + port: above the ids of connections
-local PATIENCE = 5        -- seconds for a connection to come about
+local PATIENCE = 5        -- seconds to wait for a connection
 
--- note keeps a connection under its id.
+-- note stores a connection under its id.
 local function note(port, c)
   local conn = core.conns[c.id]
   if not conn then
@@ -22,7 +22,7 @@ local function note(port, c)
   return conn
 end
 
--- attach is told of a socket port before the session starts.
+-- attach prepares a socket port before the session starts.
 function M.attach(port, config)
   port.server = config.mode == "server"
   local function uri(v) return v and tostring(v):match('^"?([^"]*)"?$') end
@@ -30,7 +30,7 @@ function M.attach(port, config)
   port.source = uri(config.local_addr)
   port.rdma = port.endpoint:find("^r%a+://") ~= nil
   port.udp = port.endpoint:find("^udp://") ~= nil
-  port.waiting, port.asked = {}, {} -- a client's connections that nobody has fetched yet, a server's; that connect asked for
+  port.waiting, port.asked = {}, {} -- client connections not fetched yet or server connections; connections requested by connect
   core.conns[ITSELF + port.id] = { id = ITSELF + port.id, port = port, server = port.server, queue = 0 }
   port.iface:on_connection(function(c)
     local conn = note(port, c)
@@ -39,7 +39,7 @@ function M.attach(port, config)
   end)
 end
 
--- known finds a connection: or nil, a status and a text.
+-- known returns a connection, or nil, a status and a message.
 function M.known(id)
   local conn = core.conns[id]
   if conn then return conn end
@@ -50,7 +50,7 @@ local function host_port(address, port)
   return (address:find(":", 1, true) and "[%s]:%d" or "%s:%d"):format(address, port)
 end
 
--- find looks for a port of one kind with this endpoint; second is a client that could connect to it anew.
+-- find returns a port of one kind with this endpoint; second a client that could open another connection.
 local function find(server, target)
   local other
   for number = 0, #core.ports do
@@ -63,7 +63,7 @@ local function find(server, target)
   return nil, other
 end
 
--- fetch takes the oldest connection of a port that nobody has fetched and that has not ended.
+-- fetch returns the id of the oldest open connection of a port that was not fetched before.
 local function fetch(port)
   while #port.waiting > 0 do
     local conn = table.remove(port.waiting, 1)
@@ -71,7 +71,7 @@ local function fetch(port)
   end
 end
 
--- await serves events until done says that they brought something.
+-- await serves events until done returns a result.
 local function await(done)
   local deadline = daqiri.now() + PATIENCE
   repeat
@@ -81,7 +81,7 @@ local function await(done)
   until daqiri.now() > deadline
 end
 
--- anew makes a further connection of a client port.
+-- anew opens an additional connection of a client port.
 local function anew(port, target, source)
   local c, status, text = port.iface:connect{ address = target, src_addr = source }
   if not c then return status == "INVALID_PARAMETER" and status or "CONNECT_FAILURE", nil, text end
@@ -95,7 +95,7 @@ local function anew(port, target, source)
   return "SUCCESS", conn.id
 end
 
--- connect gives the connection of the client port that is configured for this server, or a further one.
+-- connect returns the connection of the client port configured for this server, or an additional one.
 function M.connect(address, server_port, source)
   local target = host_port(address, server_port)
   local port, other = find(false, target)
@@ -110,7 +110,7 @@ function M.connect(address, server_port, source)
   return "CONNECT_FAILURE", nil, ("%s does not answer"):format(target)
 end
 
--- accepted looks up the oldest connection of a server port that has not ended.
+-- accepted returns the oldest open connection of a server port.
 function M.accepted(address, server_port)
   local target = host_port(address, server_port)
   local port = find(true, target)
@@ -135,7 +135,7 @@ function M.connect_rdma(address, server_port, source)
   return anew(client, host_port(address, server_port))
 end
 
--- accepted_rdma hands out the oldest connection of a server port that nobody has been given.
+-- accepted_rdma returns the oldest connection of a server port that was not returned before.
 function M.accepted_rdma(address, server_port)
   local target = host_port(address, server_port)
   local port = find(true, target)
@@ -146,11 +146,11 @@ function M.accepted_rdma(address, server_port)
   return "NOT_READY", nil, ("nobody has connected to %s"):format(target)
 end
 
--- alone says that nobody is there whom a server's packets could go to: a text, or nil.
+-- alone returns a message if a server has no peer to send to, otherwise nil.
 function core.alone(port)
   if not port.server or port.heard then return nil end
   local there = port.iface:connection().peer ~= ""
-  port.heard = there and port.udp -- who was heard stays
+  port.heard = there and port.udp -- a UDP peer remains
   if not there then return ("port %d (%s): there is nobody yet to send to"):format(port.id, port.name) end
 end
 

@@ -1,19 +1,19 @@
 -- constants: the enums, flags and limits of daqiri.api.
 --
--- A value of an enum is text: where the configuration has a word for it, that word ("raw", "vxlan"), so that it can
--- stand in a table for daqiri_init or add_rx_flow_async; else its own name ("NULL_PTR"), as the objects of
--- daqiri.open return it. So values compare with ==, print by name and serve as keys. Masks and limits are numbers.
+-- A value of an enum is text: the word of the configuration if there is one ("raw", "vxlan"), so that it can be used in a table for
+-- daqiri_init or add_rx_flow_async; otherwise its own name ("NULL_PTR"), as returned by the objects of daqiri.open. Values can be compared
+-- with ==, printed and used as keys. Masks and limits are numbers.
 
 local M = {}
 
--- enum makes a table in which a misspelt name raises.
+-- enum returns a table that raises an error for unknown names.
 local function enum(name, values)
   return setmetatable(values, { __index = function(_, key)
     error(("api.%s has no value '%s'"):format(name, tostring(key)), 2)
   end })
 end
 
--- names makes an enum of values that are their own names.
+-- names returns an enum whose values are their own names.
 local function names(name, list)
   local values = {}
   for value in list:gmatch("%S+") do values[value] = value end
@@ -37,7 +37,7 @@ M.Direction = enum("Direction", { RX = "rx", TX = "tx", TX_RX = "tx/rx" })
 M.LoopbackType = enum("LoopbackType", { DISABLED = "", LOOPBACK_TYPE_SW = "sw" })
 M.QueuePollMode = enum("QueuePollMode", { INDIRECT = "indirect", DIRECT = "direct", INVALID = "invalid" })
 
--- levels makes an enum of the levels of the log, which has two names in the reference.
+-- levels returns the enum of log levels, which the reference has under two names.
 local function levels(name)
   return enum(name, { TRACE = "trace", DEBUG = "debug", INFO = "info", WARN = "warn", ERROR = "error", CRITICAL = "critical",
     OFF = "off" })

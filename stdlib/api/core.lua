@@ -1,11 +1,10 @@
--- core: what the parts of daqiri.api share: the open session with its ports and connections, bursts, errors.
+-- core: state and functions shared by the parts of daqiri.api: the open session, its ports, connections, bursts, errors.
 --
--- A part that returns a status answers a wrong argument with one; a function that has no status raises, and so does
--- every use of a burst that was sent or freed.
+-- Functions with a status return it for a wrong argument; others raise an error, as does every use of a burst that was sent or freed.
 
 local M = {
   session = nil,    -- of daqiri.open; nil before daqiri_init and after shutdown
-  shared = nil,     -- it is another task's (task.lua)
+  shared = nil,     -- true: it belongs to another task (task.lua)
   ports = {},       -- by number, from 0
   rx_queues = {},   -- of all ports, in order
   conns = {},       -- by connection id
@@ -14,8 +13,7 @@ local M = {
 
 local NOT_INITIALIZED = "daqiri_init has not been called"
 
--- caller finds the script that called into daqiri.api, from that level of the stack on: its name and line, nil where
--- pcall called.
+-- caller returns the name and line of the script that called daqiri.api, searching from that stack level up; nil if it was called by pcall.
 local function caller(level)
   for at_level = level + 1, level + 32 do
     local at = debug.getinfo(at_level, "Sl")
@@ -24,19 +22,19 @@ local function caller(level)
   end
 end
 
--- misuse raises at the script's line.
+-- misuse raises an error with the script's line.
 function M.misuse(format, ...)
   local source, line = caller(2)
   error((source and ("%s:%d: "):format(source, line) or "") .. format:format(...), 0)
 end
 
--- opened is the session; a function without a status calls it.
+-- opened returns the session or raises an error; it is for functions without a status.
 function M.opened()
   if not M.session then M.misuse(NOT_INITIALIZED) end
   return M.session
 end
 
--- not_ready is what a function with a status returns first of all: nil, or the status and the text.
+-- not_ready returns nil, or the status and message for functions with a status.
 function M.not_ready()
   if not M.session then return "NOT_READY", NOT_INITIALIZED end
 end
@@ -44,14 +42,14 @@ end
 local function whole(v, low, high) return type(v) == "number" and v >= low and v <= high and v % 1 == 0 end
 M.whole = whole
 
--- port finds a port by its number: the port, or nil and a text.
+-- port returns a port by its number, or nil and a message.
 function M.port(number)
   local port = M.ports[number]
   if port then return port end
   return nil, ("port %s: there are ports 0 to %d"):format(tostring(number), M.session and #M.ports or -1)
 end
 
--- queue finds a queue of a port: the queue, or nil and a text. direction is "rx" or "tx".
+-- queue returns a queue of a port, or nil and a message. direction is "rx" or "tx".
 function M.queue(number, id, direction)
   local port, text = M.port(number)
   if not port then return nil, text end
@@ -61,21 +59,21 @@ function M.queue(number, id, direction)
   return nil, ("port %d (%s): there is no %s queue %s"):format(number, port.name, direction, tostring(id))
 end
 
--- turn lets time pass once: the session's events are served. On the virtual clock it takes a microsecond.
+-- turn serves the session's events once. On the virtual clock it takes a microsecond.
 function M.turn() require("daqiri").sleep(M.virtual and 1e-6 or 0) end
 
--- consume ends a burst: what says how. A function that the script calls calls this.
+-- consume marks a burst as gone; what is the reason. It must be called directly by a function that the script calls.
 function M.consume(state, what)
   state.gone, state.b = what, nil
   state.source, state.line = caller(3)
 end
 
--- fate says what ended a burst, and where.
+-- fate returns the reason and the position at which a burst ended.
 function M.fate(state)
   return state.source and ("%s at %s:%d"):format(state.gone, state.source, state.line) or state.gone
 end
 
--- state is a burst's state; it raises for anything else, and for a burst that is gone.
+-- state returns a burst's state. It raises an error for other values and for a burst that is gone.
 function M.state(burst)
   if getmetatable(burst) ~= M.Burst then
     M.misuse("a burst expected, got %s", burst == nil and "nil" or "a " .. type(burst))
@@ -85,14 +83,14 @@ function M.state(burst)
   return state
 end
 
--- packets is the state of a burst that has packets.
+-- packets returns the state of a burst with packets.
 function M.packets(burst)
   local state = M.state(burst)
   if not state.b then M.misuse("the burst has no packets yet: get_tx_packet_burst gives it some") end
   return state
 end
 
--- outside is the text for a packet or segment that a burst does not have, nil for one that it has. Both count from 0.
+-- outside returns an error message for an invalid packet or segment index, or nil. Both are numbered from 0.
 function M.outside(state, seg, idx)
   if not whole(idx, 0, state.n - 1) then
     return ("packet %s: the burst has packets 0 to %d"):format(tostring(idx), state.n - 1)
@@ -101,7 +99,7 @@ function M.outside(state, seg, idx)
   end
 end
 
--- has is the state of a burst that has this packet, else nil: the quick way of those below.
+-- has returns the state of a burst with this packet, or nil. It is the fast path of the functions below.
 local function has(burst, seg, idx)
   if getmetatable(burst) ~= M.Burst or type(idx) ~= "number" or type(seg) ~= "number" then return nil end
   local state = burst[1]
@@ -110,14 +108,14 @@ local function has(burst, seg, idx)
   end
 end
 
--- packet is the state of a burst that has this packet; it raises otherwise.
+-- packet returns the state of a burst with this packet, or raises an error.
 function M.packet(burst, seg, idx)
   local state = has(burst, seg, idx)
   if not state then M.misuse("%s", M.outside(M.packets(burst), seg, idx)) end
   return state
 end
 
--- sound is what a function with a status begins with: the burst's state, or nil, a status and a text.
+-- sound returns the state of a burst with this packet, or nil, a status and a message.
 function M.sound(burst, seg, idx)
   local state = has(burst, seg, idx)
   if state then return state end
@@ -127,7 +125,7 @@ function M.sound(burst, seg, idx)
   return nil, "INVALID_PARAMETER", M.outside(state, seg, idx)
 end
 
--- write puts text into a packet, where it fits.
+-- write writes text to a packet if it fits.
 function M.write(state, seg, idx, offset, text)
   local p = state.b:packet(idx + 1, seg + 1)
   local room = state.alloc and state.alloc.room[seg + 1] or #p
@@ -139,13 +137,13 @@ function M.write(state, seg, idx, offset, text)
   return "SUCCESS"
 end
 
--- mac_bytes makes the six bytes of an Ethernet address of text, nil of any other text.
+-- mac_bytes converts the text of an Ethernet address to six bytes, or returns nil.
 function M.mac_bytes(text)
   if not text:find("^%x%x:%x%x:%x%x:%x%x:%x%x:%x%x$") then return nil end
   return (text:gsub("(%x%x):?", function(byte) return string.char(tonumber(byte, 16)) end))
 end
 
--- absent makes a function whose engine is not here: values is how many it returns before the text.
+-- absent returns a function for a missing engine; values is the number of results before the message.
 function M.absent(values, text)
   return function()
     if values == 0 then return "NOT_SUPPORTED", text end

@@ -1,18 +1,17 @@
--- file: bursts as files, through writers of the session that work on threads of their own.
+-- file: writing bursts to files, through writers of the session that have their own threads.
 --
--- Raw: a file for each packet, PREFIX_INDEX with the packet's place in its burst, replacing one of that name. Pcap: all
--- bursts of a prefix go behind each other in PREFIX.pcap (nanoseconds, receive times), and behind what it has of an earlier
--- run: in microseconds, and within its snaplen, where that has them. A burst is held until it is written, whatever the
--- program does with it meanwhile.
+-- Raw: a file per packet, PREFIX_INDEX with the packet's index in its burst, which replaces an existing file. Pcap: all bursts of a prefix
+-- are appended to PREFIX.pcap (nanoseconds, receive times), also to the content of an earlier run, with its precision and snaplen. A burst
+-- is referenced until it is written, independently of the program.
 
 local core = require "daqiri.api.core"
 local packet = require "daqiri.api.packet"
 
 local M = {}
 
-local Handle = {} -- metatable; handle[1] is the write, nil when it was destroyed, handle.key its writer's place
+local Handle = {} -- metatable; handle[1] is the write, nil after destroy; handle.key is the key of its writer
 
--- placed checks where files are to go: nil, or a text.
+-- placed checks the destination of files: nil, or a message.
 local function placed(dir, prefix)
   if type(dir) ~= "string" or dir:sub(1, 1) ~= "/" then return ("folder %s: an absolute path expected"):format(tostring(dir)) end
   if type(prefix) ~= "string" or not prefix:find("^[^/\\%z]+$") or #prefix > 200 then
@@ -23,7 +22,7 @@ local function placed(dir, prefix)
   folder:close()
 end
 
--- of_capture is how a pcap goes on: with the precision and the snaplen that it has.
+-- of_capture returns the options that continue an existing pcap with its precision and snaplen.
 local function of_capture(path)
   local options = { append = true }
   local f = io.open(path, "rb")
@@ -32,12 +31,12 @@ local function of_capture(path)
   if head and #head == 24 then
     local a, b, c, d = head:byte(17, 20)
     options.snaplen = a + 2 ^ 8 * b + 2 ^ 16 * c + 2 ^ 24 * d
-    if head:sub(1, 4) == "\212\195\178\161" then options.precision = "us" end -- 0xa1b2c3d4, little end first
+    if head:sub(1, 4) == "\212\195\178\161" then options.precision = "us" end -- 0xa1b2c3d4, little endian
   end
   return options
 end
 
--- writer is the session's writer for a folder, and the key that it is kept under: one for all raw files, one for each pcap.
+-- writer returns the session's writer for a folder and its key: one for all raw files, one per pcap.
 local function writer(kind, dir, prefix)
   core.writers = core.writers or {}
   local key = kind == "pcap" and dir .. "/" .. prefix .. ".pcap" or dir .. "/"
@@ -53,7 +52,7 @@ local function writer(kind, dir, prefix)
   return core.writers[key], key
 end
 
--- too_long finds a packet that is longer than the file's snaplen: a text, or nil.
+-- too_long returns a message for the first packet longer than the file's snaplen, or nil.
 local function too_long(burst, w, path)
   for i = 0, w.snaplen and core.state(burst).n - 1 or -1 do
     local len = packet.get_packet_length(burst, i)
@@ -96,8 +95,8 @@ local function write_of(handle)
   return handle[1]
 end
 
--- outcome is a status, {completed_packets, failed_packets, bytes_written}, and what went wrong. A writer that failed once
--- would not try again: the next call makes another.
+-- outcome returns a status, {completed_packets, failed_packets, bytes_written}, and an error message. A failed writer does not retry: the
+-- next call creates another.
 local function outcome(handle)
   local write = handle[1]
   local done = write:poll()
@@ -124,7 +123,7 @@ function M.daqiri_file_write_wait(handle)
   return outcome(handle)
 end
 
--- daqiri_file_write_destroy waits.
+-- daqiri_file_write_destroy waits for the write and invalidates the handle.
 function M.daqiri_file_write_destroy(handle)
   if handle == nil then return "NULL_PTR", "the handle is nil" end
   write_of(handle):wait()
@@ -132,7 +131,7 @@ function M.daqiri_file_write_destroy(handle)
   return "SUCCESS"
 end
 
--- and_wait makes the form that returns when all is written: a status and a text.
+-- and_wait returns the blocking form of an asynchronous function, with a status and a message as results.
 local function and_wait(async)
   return function(...)
     local status, handle, text = async(...)

@@ -1,18 +1,18 @@
--- flow: flows that come and go while packets move. A rule is a table {name, match, action} as in the configuration.
+-- flow: dynamic flows. A rule is a table {name, match, action} as in the configuration.
 --
--- The engines change their tables at once; what came of it waits for poll_flow_op all the same, in order.
+-- Engines apply changes at once; the results are nevertheless queued for poll_flow_op, in order.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
--- flows is what the session's dynamic flows are known by.
+-- flows returns the state of the session's dynamic flows.
 local function flows()
   core.flows = core.flows or { last_op = 0, results = {}, port_of = {} }
   return core.flows
 end
 
--- result queues what came of an operation and returns the operation's id.
+-- result queues the result of an operation and returns the operation's id.
 local function result(kind, status, ids, text)
   local f = flows()
   f.last_op = f.last_op + 1
@@ -43,7 +43,7 @@ function M.add_rx_flow_async(port, rule) return add("ADD_RX", port, rule and { r
 -- add_rx_flows_async adds all rules or none, as one operation.
 function M.add_rx_flows_async(port, rules) return add("ADD_RX_BATCH", port, rules) end
 
--- delete_flow_async deletes a flow that one of the functions above added, and no other.
+-- delete_flow_async deletes a flow that was added by one of the functions above.
 function M.delete_flow_async(flow_id)
   local status, text = core.not_ready()
   if status then return status, nil, text end
@@ -57,7 +57,7 @@ function M.delete_flow_async(flow_id)
   return "SUCCESS", result("DELETE", deleted and "SUCCESS" or status, { flow_id }, text)
 end
 
--- poll_flow_op gives {op_id, type, status, flow_id, flow_ids, text} of one operation, in order; NOT_READY without any.
+-- poll_flow_op returns {op_id, type, status, flow_id, flow_ids, text} of the next operation, or NOT_READY.
 function M.poll_flow_op()
   local status, text = core.not_ready()
   if status then return status, nil, text end

@@ -1,13 +1,13 @@
--- free: returning buffers, of a whole burst or of parts of it.
+-- free: freeing the buffers of whole bursts or parts of them.
 --
--- A burst ends once, with all that it still holds: those functions of the reference that return a burst's metadata
--- alone do the same here, so that nothing is lost when a part was forgotten.
+-- A burst ends once, together with its remaining packets: functions of the reference that free only a burst's metadata do the same here, so
+-- that packets cannot leak.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
--- ends makes a function that ends a burst.
+-- ends returns a function that ends a burst.
 local function ends(name)
   return function(burst)
     local state = core.state(burst)
@@ -28,7 +28,7 @@ function M.free_segment_packets_and_burst(burst, seg)
   free_rest(burst)
 end
 
--- freed forgets lengths that are 0 now.
+-- freed invalidates cached lengths, which are now 0.
 local function freed(state) state.columns = nil end
 
 function M.free_packet(burst, idx)

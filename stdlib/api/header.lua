@@ -1,7 +1,7 @@
--- header: the Ethernet, IPv4 and UDP headers of a packet to send, at their places in a frame without a VLAN tag.
+-- header: writing the Ethernet, IPv4 and UDP headers of a packet to send, for frames without a VLAN tag.
 --
--- Lengths are those behind each header, as in the reference. IPv4 and UDP checksums are computed when the burst is sent,
--- in the packets whose headers were set here. Sockets make their headers themselves: NOT_SUPPORTED.
+-- Lengths exclude the header itself, as in the reference. IPv4 and UDP checksums are computed when the burst is sent, in packets whose
+-- headers were set here. Sockets have no such headers: NOT_SUPPORTED.
 
 local core = require "daqiri.api.core"
 
@@ -12,7 +12,7 @@ local char, floor = string.char, math.floor
 
 local function two(v) return char(floor(v / 256), v % 256) end
 
--- usable is the burst's state, or nil with a status and a text.
+-- usable returns the burst's state, or nil with a status and a message.
 local function usable(burst, idx)
   local state, status, text = core.sound(burst, 0, idx)
   if not state then return nil, status, text end
@@ -23,7 +23,7 @@ local function usable(burst, idx)
   return state, port
 end
 
--- set_eth_header writes destination (text, or six bytes), the port's address as source, and the type of IPv4.
+-- set_eth_header writes destination (text, or six bytes), the port's address as source, and the EtherType of IPv4.
 function M.set_eth_header(burst, idx, dst)
   local state, port, text = usable(burst, idx)
   if not state then return port, text end
@@ -36,7 +36,7 @@ function M.set_eth_header(burst, idx, dst)
   return core.write(state, 0, idx, 0, bytes .. source .. "\8\0")
 end
 
--- address makes the four bytes of an address: a number in host byte order, or dotted text.
+-- address converts an address, as a number in host byte order or dotted text, to four bytes.
 local function address(v)
   if core.whole(v, 0, 2 ^ 32 - 1) then return two(floor(v / 65536)) .. two(v % 65536) end
   if type(v) ~= "string" then return nil end
@@ -47,7 +47,7 @@ local function address(v)
   return char(tonumber(a), tonumber(b), tonumber(c), tonumber(d))
 end
 
--- remembered makes a header by make(a, b, c, d), or gives the last one when it was of the same values: most are.
+-- remembered returns a caching form of make(a, b, c, d), as most headers equal the previous one.
 local function remembered(make)
   local a, b, c, d, header
   return function(a1, b1, c1, d1)

@@ -1,4 +1,4 @@
--- init: opening and closing the session behind daqiri.api, its version, engine and figures.
+-- init: opening and closing the session of daqiri.api; its version, engine and figures.
 
 local daqiri = require "daqiri"
 local core = require "daqiri.api.core"
@@ -6,17 +6,17 @@ local connection = require "daqiri.api.connection"
 
 local M = {}
 
--- message is an error's text without the place in these files.
+-- message returns an error's text without a position in these files.
 local function message(err) return (tostring(err):gsub("^stdlib/[^:]*:%d+: ", "")) end
 
--- parsed reads a configuration: a status and, as text or value, what came of it.
+-- parsed parses a configuration and returns a status, the result, and an error message.
 local function parsed(source)
   local ok, config = pcall(daqiri.parse, source)
   if ok then return "SUCCESS", config end
   return "INVALID_PARAMETER", nil, message(config)
 end
 
--- as_text has daqiri.open take a string for YAML, whatever it looks like.
+-- as_text makes daqiri.open treat a string as YAML, regardless of its content.
 local function as_text(yaml) return yaml .. "\n" end
 
 local function is_file(name)
@@ -25,14 +25,14 @@ local function is_file(name)
   return f ~= nil
 end
 
--- source tells what a string is: the name of a file that is there or of a YAML file, else text, of one line too.
+-- source returns the name of an existing or YAML file unchanged, and other strings as YAML text, also on one line.
 local function source(text)
   local yaml_file = text:lower():find("%.ya?ml$") or is_file(text)
   if text:find("\n", 1, true) or not yaml_file and text:find("[{:]") then return as_text(text) end
   return text
 end
 
--- queues makes the entries of a port's queues of one direction.
+-- queues returns the entries of a port's queues of one direction.
 local function queues(port, list)
   local entries, ordered = {}, {}
   for _, q in ipairs(list) do
@@ -43,7 +43,7 @@ local function queues(port, list)
   return entries, ordered
 end
 
--- rooms notes for each transmit queue how many bytes a buffer of each segment has.
+-- rooms records the buffer sizes of the segments of each transmit queue.
 local function rooms(port, config, sizes)
   for i = 1, #config.tx.queues do
     local q, room = config.tx.queues[i], {}
@@ -81,7 +81,7 @@ local function forget()
   core.ports, core.rx_queues, core.conns, core.flows, core.writers = {}, {}, {}, nil, nil
 end
 
--- open opens and starts: every queue can be used when it returns SUCCESS.
+-- open opens and starts the session: all queues are usable when it returns SUCCESS.
 local function open(config)
   if core.session then return "INTERNAL_ERROR", "daqiri_init was called before: shutdown comes first" end
   local status, _, text = parsed(config)
@@ -137,22 +137,22 @@ function M.parse_network_config_from_yaml_file(path)
   return parsed(path)
 end
 
--- shutdown ends the session in order. Bursts that the program still holds are gone with it.
+-- shutdown ends the session in order. Bursts of the program become invalid.
 function M.shutdown()
   if not core.session then return end
   if core.shared then core.misuse("shutdown: the session belongs to the task that called daqiri_init") end
   local s = core.session
   forget()
-  s:stop("shutdown") -- writers' failures were told where they happened, and stand in the summary
+  s:stop("shutdown") -- errors of writers were reported before, and are in the summary
   s:close()
 end
 
--- session is the session behind it all, for what the reference has no name for: pipes, stages, templates.
+-- session returns the underlying session, for features without a name in the reference: pipes, stages, templates.
 function M.session() return core.opened() end
 
 function M.print_stats() print(core.opened():stats()) end
 
--- get_engine_type is that of the first port: a session may have several.
+-- get_engine_type returns the engine of the first port: a session may have several.
 function M.get_engine_type(config)
   if config == nil then return core.session and core.ports[0].engine or "unknown" end
   local ok, _, plan = pcall(daqiri.parse, type(config) == "string" and source(config) or config)
@@ -160,7 +160,7 @@ function M.get_engine_type(config)
   return plan.interfaces[1].engine
 end
 
--- The reference's levels and those of the log here, which knows none above error.
+-- Maps the reference's log levels to those of daqiri.log, whose highest is error.
 local levels = { trace = "debug", debug = "debug", info = "info", warn = "warn", error = "error", critical = "error", off = "off" }
 
 function M.set_log_level(level)
@@ -184,7 +184,7 @@ function M.version_month() return version(2) end
 
 function M.version_patch() return version(3) end
 
--- abi_version is that of this module: it changes when a program that works would not any more.
+-- abi_version returns the version of this module's interface, which changes when existing programs would break.
 function M.abi_version() return 1 end
 
 M.DAQIRI_VERSION, M.DAQIRI_ABI_VERSION = daqiri.version, M.abi_version()

@@ -1,17 +1,17 @@
--- packet: looking into the packets of a burst and filling them. Packets, segments and bytes count from 0.
+-- packet: reading and writing the packets of a burst. Packets, segments and bytes are numbered from 0.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
--- get_segment_packet_ptr is a view of the packet, bounds-checked; of a packet to send, of its whole buffer.
+-- get_segment_packet_ptr returns a bounds-checked view of the packet; for a packet to send, of its whole buffer.
 function M.get_segment_packet_ptr(burst, seg, idx)
   return core.packet(burst, seg, idx).b:packet(idx + 1, seg + 1)
 end
 
 function M.get_packet_ptr(burst, idx) return M.get_segment_packet_ptr(burst, 0, idx) end
 
--- column keeps what a whole burst was asked for once.
+-- column caches a column of a burst.
 local function column(state, key, get)
   state.columns = state.columns or {}
   local values = state.columns[key]
@@ -30,7 +30,7 @@ end
 
 function M.get_segment_packet_length(burst, seg, idx) return length(core.packet(burst, seg, idx), seg, idx) end
 
--- get_packet_length is that of all segments together.
+-- get_packet_length returns the length of all segments of a packet.
 function M.get_packet_length(burst, idx)
   local state = core.packet(burst, 0, idx)
   local total = 0
@@ -38,12 +38,12 @@ function M.get_packet_length(burst, idx)
   return total
 end
 
--- get_packet_flow_id is 0 where no flow matched.
+-- get_packet_flow_id returns the id of the matching flow, or 0.
 function M.get_packet_flow_id(burst, idx)
   return column(core.packet(burst, 0, idx), "flow", function(b) return b:flow_ids() end)[idx + 1]
 end
 
--- get_packet_rx_timestamp is in ns since the session's start, on the clock that s:clock() names.
+-- get_packet_rx_timestamp returns ns since the session's start, on the clock named by s:clock().
 function M.get_packet_rx_timestamp(burst, idx)
   local state, status, text = core.sound(burst, 0, idx)
   if not state then return status, nil, text end
@@ -54,7 +54,7 @@ function M.get_packet_rx_timestamp(burst, idx)
   return "SUCCESS", column(state, "time", function(b) return b:rx_timestamps() end)[idx + 1]
 end
 
--- get_segment_packet_bytes copies nbytes (default: all) from src_offset on.
+-- get_segment_packet_bytes returns nbytes (default: all) from src_offset on.
 function M.get_segment_packet_bytes(burst, seg, idx, nbytes, src_offset)
   local state, status, text = core.sound(burst, seg, idx)
   if not state then return status, nil, text end

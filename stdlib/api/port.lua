@@ -1,10 +1,10 @@
--- port: ports by number and name, their addresses, and what they let in.
+-- port: ports by number and name, their addresses, and dropping of their traffic.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
--- get_mac_addr gives text; format_eth_addr makes six bytes of it.
+-- get_mac_addr returns the address as text; format_eth_addr converts it to six bytes.
 function M.get_mac_addr(number)
   local status, text = core.not_ready()
   if status then return status, nil, text end
@@ -15,10 +15,10 @@ function M.get_mac_addr(number)
   return "NOT_SUPPORTED", nil, ("port %d (%s) has no Ethernet address"):format(number, port.name)
 end
 
--- format_eth_addr makes six bytes of text; zeros of what is no address, as the reference does.
+-- format_eth_addr converts text to six bytes; an invalid address becomes zeros, as in the reference.
 function M.format_eth_addr(text) return core.mac_bytes(tostring(text)) or ("\0"):rep(6) end
 
--- get_port_id finds a port by its name or address: -1 where there is none.
+-- get_port_id returns the port with a name or address, or -1.
 function M.get_port_id(key)
   for number, port in pairs(core.ports) do
     if port.name == key then return number end
@@ -36,7 +36,7 @@ function M.get_num_rx_queues(number)
   return port.n_rx
 end
 
--- let makes drop_all_traffic and allow_all_traffic.
+-- let returns drop_all_traffic or allow_all_traffic.
 local function let(in_)
   return function(number)
     local status, text = core.not_ready()
@@ -58,7 +58,7 @@ end
 M.drop_all_traffic = let(false)
 M.allow_all_traffic = let(true)
 
--- flush_port_queue discards what waits in a receive queue, what has come up to the next poll too.
+-- flush_port_queue discards the packets in a receive queue, including those that arrive up to the next poll.
 function M.flush_port_queue(number, q)
   core.opened()
   local entry, text = core.queue(number, q, "rx")

@@ -1,5 +1,5 @@
--- rdma: RoCE connections and their operations, as the reference has them: an operation is a burst that rdma_set_header
--- describes and send_tx_burst begins, and that comes back from get_rx_burst(connection, server) when it has ended.
+-- rdma: RoCE connections and their operations, as in the reference: an operation is a burst that is described by rdma_set_header, started
+-- by send_tx_burst, and returned by get_rx_burst(connection, server) on completion.
 
 local core = require "daqiri.api.core"
 local connection = require "daqiri.api.connection"
@@ -18,7 +18,7 @@ function M.rdma_connect_to_server(dst_addr, dst_port, src_addr)
   return connection.connect_rdma(dst_addr, dst_port, src_addr)
 end
 
--- rdma_get_server_conn_id hands out each connection of the server once: NOT_READY until one comes.
+-- rdma_get_server_conn_id returns each connection of the server once, and NOT_READY if there is no new one.
 function M.rdma_get_server_conn_id(server_addr, server_port)
   local status, text = core.not_ready()
   if status then return status, nil, text end
@@ -37,8 +37,8 @@ function M.rdma_get_port_queue(conn_id)
   return "SUCCESS", conn.port.id, conn.queue
 end
 
--- rdma_set_header says what the burst is to do. local_mr_name is the region that its packets are in. remote is of ours:
--- {name, offset, imm}, what the peer lends and where, for RDMA_WRITE, RDMA_WRITE_IMM and RDMA_READ; of SEND its imm.
+-- rdma_set_header sets the burst's operation. local_mr_name is the region of its packets. remote is an extension: {name, offset, imm}
+-- selects memory lent by the peer for RDMA_WRITE, RDMA_WRITE_IMM and RDMA_READ; for SEND it holds imm.
 function M.rdma_set_header(burst, opcode, conn_id, is_server, num_pkts, wr_id, local_mr_name, remote)
   local status, text = core.not_ready()
   if status then return status, text end
@@ -69,14 +69,14 @@ function M.rdma_set_header(burst, opcode, conn_id, is_server, num_pkts, wr_id, l
   return "SUCCESS"
 end
 
--- rdma_get_opcode is what a burst that get_rx_burst gave was of; RECEIVE also where the receive queue took the message itself.
+-- rdma_get_opcode returns the operation of a burst from get_rx_burst; RECEIVE also if the receive queue took the message.
 function M.rdma_get_opcode(burst)
   local state = core.state(burst)
   if state.rdma then return state.rdma.opcode end
   return state.of_rdma and OPCODES.RECEIVE or OPCODES.INVALID
 end
 
--- obtain gives the burst its buffers.
+-- obtain_rdma allocates the burst's buffers.
 function core.obtain_rdma(state)
   if state.b then return "SUCCESS" end
   local conn, status, text = connection.known(state.conn)
@@ -84,7 +84,7 @@ function core.obtain_rdma(state)
   local b
   b, status, text = conn.c:alloc(state.n, state.rdma.region)
   if not b then
-    core.turn() -- what has ended gives its buffers back
+    core.turn() -- completed operations free their buffers
     b, status, text = conn.c:alloc(state.n, state.rdma.region)
   end
   if not b then return status, text end
@@ -104,11 +104,11 @@ local BEGIN = {
   RDMA_READ = function(c, state) return c:read(state.rdma.remote.name, state.rdma.remote.offset or 0, state.b) end,
 }
 
--- begin is send_tx_burst of an operation.
+-- begin_rdma implements send_tx_burst for an operation.
 function core.begin_rdma(state)
   local conn, status, text = connection.known(state.conn)
   if not conn then return status, text end
-  local whole = state.rdma.opcode == "RECEIVE" and not state.same and #state.lens[1] == 0 -- room for what its buffers hold
+  local whole = state.rdma.opcode == "RECEIVE" and not state.same and #state.lens[1] == 0 -- capacity of its buffers
   text = not whole and core.finish(state) or nil
   if text then return "INVALID_PARAMETER", text end
   if conn.ended then return "CONNECT_FAILURE", conn.ended end
@@ -121,7 +121,7 @@ function core.begin_rdma(state)
   return "SUCCESS"
 end
 
--- ended is the oldest operation of a connection that has ended, as a burst; nil: none has.
+-- ended_rdma returns the oldest completed operation of a connection as a burst, or nil.
 function core.ended_rdma(conn)
   for at, done in ipairs(conn.ops or {}) do
     if done.op:poll() then

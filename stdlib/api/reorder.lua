@@ -1,11 +1,11 @@
--- reorder: aggregates of packets in order, made by the configuration's reorder_configs.
+-- reorder: aggregates of the configuration's reorder_configs.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
--- set_reorder_cuda_stream has nothing to set: an aggregate comes when the GPU, or the CPU, is done with it, so that kernels of any
--- stream may read it. It looks for the names; stream: of daqiri.stream, or nil.
+-- set_reorder_cuda_stream only checks the names: an aggregate is delivered after the GPU, or the CPU, has finished it, so kernels of any
+-- stream may read it. stream is one of daqiri.stream, or nil.
 function M.set_reorder_cuda_stream(interface_name, reorder_name, stream)
   local status, text = core.not_ready()
   if status then return status, text end
@@ -24,16 +24,16 @@ local function aggregate(burst)
   if state.b and state.b.batch_id ~= nil then return state.b end
 end
 
--- get_reorder_burst_info says what an aggregate is: complete at once, as no GPU has to finish it.
+-- get_reorder_burst_info describes an aggregate. It is complete: the GPU has finished it before delivery.
 function M.get_reorder_burst_info(burst)
   if burst == nil then return "NULL_PTR", nil, "the burst is nil" end
   local b = aggregate(burst)
   if not b then return "INVALID_PARAMETER", nil, "the burst is not a reordered one" end
   return "SUCCESS", { batch_id = b.batch_id, source_packet_count = b.source_packets, packets_per_batch = b.expected,
-    payload_len = b.slot_bytes, aggregate_len = b.bytes, burst_flags = b.flags - b.flags % 2 ^ 28 } -- ours are below
+    payload_len = b.slot_bytes, aggregate_len = b.bytes, burst_flags = b.flags - b.flags % 2 ^ 28 } -- without internal flags
 end
 
--- get_reorder_missing_info says which parts of an aggregate did not come: slots, from 0.
+-- get_reorder_missing_info returns the missing slots of an aggregate, numbered from 0.
 function M.get_reorder_missing_info(burst)
   if burst == nil then return "NULL_PTR", nil, "the burst is nil" end
   local b = aggregate(burst)

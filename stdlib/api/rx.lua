@@ -1,4 +1,4 @@
--- rx: received bursts, without waiting: an empty poll is NULL_PTR. On the virtual clock a poll takes a microsecond.
+-- rx: received bursts, without blocking: an empty poll is NULL_PTR. On the virtual clock a poll takes a microsecond.
 
 local core = require "daqiri.api.core"
 local connection = require "daqiri.api.connection"
@@ -7,20 +7,20 @@ local M = {}
 
 local AT_ONCE, SOON = { timeout_us = 0 }, { timeout_us = 1 }
 local EMPTY = "no burst is there"
-local last = 0 -- the queue of the last burst from any port
+local last = 0 -- index of the queue of the last burst from any port
 
 local function wrap(b, port, q)
   return setmetatable({ { b = b, port = port.id, q = q, n = b.n, segs = b.segments } }, core.Burst)
 end
 
--- poll asks one queue.
+-- poll polls one queue.
 local function poll(entry)
   local b = entry.queue:get_burst(core.virtual and SOON or AT_ONCE)
   if b then return "SUCCESS", wrap(b, entry.port, entry.id) end
   return "NULL_PTR", nil, EMPTY
 end
 
--- any asks queues in turn, beginning behind the one that had the last burst; it returns that one's place too.
+-- any polls queues in turn, starting after the one with the last burst; it also returns the index of the queue.
 local function any(list, from)
   for k = 1, #list do
     local at = (from + k - 1) % #list + 1
@@ -38,7 +38,7 @@ local function of_port(number)
   return status, burst, text
 end
 
--- ended_operation is an operation of a connection that has ended, as a burst.
+-- ended_operation returns a completed operation of a connection, as a burst.
 local function ended_operation(conn)
   local done = core.ended_rdma(conn)
   if done then return done end
@@ -46,7 +46,7 @@ local function ended_operation(conn)
   return core.ended_rdma(conn)
 end
 
--- received is the next burst of a connection. The first call makes the script its reader, which needs a connection that lives.
+-- received returns the next burst of a connection. The first call, for an open connection only, makes the script its reader.
 local function received(conn)
   local b = conn.early
   conn.early = nil
@@ -56,12 +56,12 @@ local function received(conn)
   return conn.c:get_burst(core.virtual and SOON or AT_ONCE)
 end
 
--- of_connection: operations come before bursts; what came before the connection ended is there to be taken; then it is CONNECT_FAILURE.
+-- of_connection returns operations before bursts; after the end of the connection the rest of its data, then CONNECT_FAILURE.
 local function of_connection(conn)
   local port = conn.port
   local reads = port.regions or not port.rdma
   if port.rdma then
-    if reads and not conn.tapped then conn.early = received(conn) end -- read, even if operations are all that is found
+    if reads and not conn.tapped then conn.early = received(conn) end -- read, even if only operations are found
     local done = ended_operation(conn)
     if done then return "SUCCESS", done end
   end
@@ -76,8 +76,8 @@ local function of_connection(conn)
   return "CONNECT_FAILURE", nil, conn.ended
 end
 
--- get_rx_burst_for_connection takes this connection's bursts only. server says on which end of it, as in the reference;
--- an id names one end already.
+-- get_rx_burst_for_connection returns bursts of this connection only. server selects the end of the connection, as in the reference, and
+-- must match the id, which already identifies one end.
 function M.get_rx_burst_for_connection(conn_id, server)
   local status, text = core.not_ready()
   if status then return status, nil, text end
@@ -87,13 +87,13 @@ function M.get_rx_burst_for_connection(conn_id, server)
   if server ~= nil and server ~= conn.server then
     return "INVALID_PARAMETER", nil, ("connection %d is one of a %s"):format(conn_id, conn.server and "server" or "client")
   end
-  if not conn.c then -- the port itself
+  if not conn.c then -- the id of the port itself
     return of_port(conn.port.id)
   end
   return of_connection(conn)
 end
 
--- get_rx_burst(port, queue), (port), () or (connection, server).
+-- get_rx_burst accepts (port, queue), (port), () or (connection, server).
 function M.get_rx_burst(port, q)
   local status, text = core.not_ready()
   if status then return status, nil, text end

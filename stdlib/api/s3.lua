@@ -1,27 +1,27 @@
--- s3: bursts as objects of an S3 store, one for each packet, through writers of the session.
+-- s3: uploading bursts as objects of an S3 store, one per packet, through writers of the session.
 --
--- A writer stages the bytes, so that the burst may go as soon as it is handed over, and uploads on threads of its own.
--- Credentials come from the environment, the profile, or the machine's role, as with other tools for such stores.
+-- A writer copies the bytes to staging memory, so that the burst may be freed after the call, and uploads them in its own threads.
+-- Credentials are found in the environment, the profile, or the machine's role, as usual for S3.
 
 local core = require "daqiri.api.core"
 
 local M = {}
 
-local Writer = {} -- metatable: { stage, limit (bytes), pending = {{write, bytes}…} }; stage is nil once it was destroyed
-local Handle = {} -- metatable; handle[1] is the write, nil when it was destroyed
-local writer_calls, handle_calls = {}, {} -- the functions as methods, of the Python class S3Writer and of its handles
+local Writer = {} -- metatable: { stage, limit (bytes), pending = {{write, bytes}...} }; stage is nil after destroy
+local Handle = {} -- metatable; handle[1] is the write, nil after destroy
+local writer_calls, handle_calls = {}, {} -- methods of the Python class S3Writer and of its handles
 Writer.__index, Handle.__index = writer_calls, handle_calls
 
-local LEAST_STAGING = 16 * 2 ^ 20 -- that a writer has
+local LEAST_STAGING = 16 * 2 ^ 20 -- minimum of a writer
 
--- defaults of a writer's configuration, and what each value is to be.
+-- keys maps keys of a writer's configuration to default and type.
 local keys = {
   bucket = { "", "string" }, region = { "", "string" }, endpoint_override = { "", "string" }, path_style = { false, "boolean" },
-  aws_sdk_already_initialized = { false, "boolean" }, -- there is no such SDK here: nothing depends on it
+  aws_sdk_already_initialized = { false, "boolean" }, -- no effect: no AWS SDK is used
   max_inflight_uploads = { 8, 256 }, max_staged_bytes = { 2 ^ 30, 2 ^ 40 },
 }
 
--- settings reads a writer's configuration: a table, or nil and a text.
+-- settings checks a writer's configuration and returns a table, or nil and a message.
 local function settings(config)
   if type(config) ~= "table" then return nil, ("the configuration is a %s, not a table"):format(type(config)) end
   for key in pairs(config) do
@@ -41,7 +41,7 @@ local function settings(config)
   return c
 end
 
--- daqiri_s3_writer_create asks the store for the bucket: CONNECT_FAILURE where it does not answer or refuses.
+-- daqiri_s3_writer_create verifies the bucket: CONNECT_FAILURE if the store does not respond or refuses access.
 function M.daqiri_s3_writer_create(config)
   local status, text = core.not_ready()
   if status then return status, nil, text end
@@ -61,7 +61,7 @@ end
 
 M.S3Writer = M.daqiri_s3_writer_create
 
--- staged is how many bytes of earlier bursts are not uploaded yet.
+-- staged returns the number of bytes of earlier bursts that are not uploaded yet.
 local function staged(writer)
   local left, bytes = {}, 0
   for _, p in ipairs(writer.pending) do
@@ -74,7 +74,7 @@ local function staged(writer)
   return bytes
 end
 
--- named checks what the objects of a burst are called and have: nil, or a text.
+-- named checks the names and contents of a burst's objects: nil, or a message.
 local function named(prefix, data_offset)
   if type(prefix) ~= "string" or not prefix:find("^[^/%z]%Z*$") or #prefix > 200 then
     return ("prefix %s: 1 to 200 bytes expected, and no / in front"):format(tostring(prefix))
@@ -83,8 +83,8 @@ local function named(prefix, data_offset)
   end
 end
 
--- daqiri_write_raw_to_s3_objects_async uploads each packet I as PREFIX_I, without its first data_offset bytes. At most
--- max_staged_bytes of a writer's bursts are on their way: NO_SPACE_AVAILABLE beyond that.
+-- daqiri_write_raw_to_s3_objects_async uploads packet I as PREFIX_I, without its first data_offset bytes. It returns NO_SPACE_AVAILABLE
+-- while more than max_staged_bytes of a writer's bursts are in progress.
 function M.daqiri_write_raw_to_s3_objects_async(writer, burst, prefix, data_offset)
   local status, text = core.not_ready()
   if status then return status, nil, text end
@@ -113,7 +113,7 @@ local function write_of(handle)
   return handle[1]
 end
 
--- outcome is a status, {completed_objects, failed_objects, bytes_uploaded}, and what went wrong.
+-- outcome returns a status, {completed_objects, failed_objects, bytes_uploaded}, and an error message.
 local function outcome(write)
   local done = write:poll()
   local counts = { completed_objects = write.completed_packets, failed_objects = write.failed_packets,
@@ -136,7 +136,7 @@ function M.daqiri_s3_write_wait(handle)
   return outcome(handle[1])
 end
 
--- daqiri_s3_write_destroy waits.
+-- daqiri_s3_write_destroy waits for the upload and invalidates the handle.
 function M.daqiri_s3_write_destroy(handle)
   if handle == nil then return "NULL_PTR", "the handle is nil" end
   write_of(handle):wait()
@@ -144,7 +144,7 @@ function M.daqiri_s3_write_destroy(handle)
   return "SUCCESS"
 end
 
--- daqiri_s3_writer_destroy waits for the writer's uploads and gives its staging memory back.
+-- daqiri_s3_writer_destroy waits for the writer's uploads and frees its staging memory.
 function M.daqiri_s3_writer_destroy(writer)
   if writer == nil then return "NULL_PTR", "the writer is nil" end
   if getmetatable(writer) ~= Writer then core.misuse("an S3 writer expected, got a %s", type(writer)) end
@@ -158,7 +158,7 @@ function writer_calls.write_raw_objects_async(writer, burst, prefix, data_offset
   return M.daqiri_write_raw_to_s3_objects_async(writer, burst, prefix, data_offset or 0)
 end
 
--- write_raw_objects waits until all is uploaded: a status and a text.
+-- write_raw_objects waits for the upload and returns a status and a message.
 function writer_calls.write_raw_objects(writer, burst, prefix, data_offset)
   local status, handle, text = writer:write_raw_objects_async(burst, prefix, data_offset)
   if not handle then return status, text end

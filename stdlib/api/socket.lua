@@ -5,7 +5,7 @@ local connection = require "daqiri.api.connection"
 
 local M = {}
 
--- given checks an address and a port number: nil, or a status and a text.
+-- given checks an address and a port number: nil, or a status and a message.
 local function given(address, port)
   local status, text = core.not_ready()
   if status then return status, text end
@@ -14,16 +14,16 @@ local function given(address, port)
   end
 end
 
--- socket_connect_to_server gives the id of the connection of the client that is configured for this server, of a further
--- one when it is asked again. It waits, at most five seconds.
+-- socket_connect_to_server returns the id of the connection of the client configured for this server; repeated calls open additional
+-- connections. It waits at most five seconds.
 function M.socket_connect_to_server(server_addr, server_port, src_addr)
   local status, text = given(server_addr, server_port)
   if status then return status, nil, text end
   return connection.connect(server_addr, server_port, src_addr)
 end
 
--- socket_get_server_conn_id looks up the server's oldest connection: the same one until that ends, NULL_PTR without any.
--- Those of other clients are known from get_connection_id of what they send.
+-- socket_get_server_conn_id returns the server's oldest connection, the same one until that ends, or NULL_PTR. Those of other clients are
+-- identified by get_connection_id of their data.
 function M.socket_get_server_conn_id(server_addr, server_port)
   local status, text = given(server_addr, server_port)
   if status then return status, nil, text end
@@ -39,7 +39,7 @@ function M.socket_get_port_queue(conn_id)
   return "SUCCESS", conn.port.id, conn.queue
 end
 
--- socket_setsockopt is setsockopt(2): numbers, or names such as "SO_RCVBUF"; the value is a number or bytes.
+-- socket_setsockopt calls setsockopt(2) with numbers or names such as "SO_RCVBUF"; the value is a number or bytes.
 function M.socket_setsockopt(conn_id, level, option, value, len)
   local status, text = core.not_ready()
   if status then return status, text end

@@ -1,6 +1,6 @@
--- task: threads of a port of the reference. Its programs poll one session from several threads; here each is a task, a Lua
--- state of its own, which gets the queues that it serves. What belongs to the session as a whole (flows, files, connections,
--- figures, shutdown) stays with the task that called daqiri_init.
+-- task: threads for ported programs. The reference's programs poll one session from several threads; here each is a task, with a separate
+-- Lua state and its own queues. Functions of the whole session (flows, files, connections, figures, shutdown) remain with the task that
+-- called daqiri_init.
 
 local daqiri = require "daqiri"
 local core = require "daqiri.api.core"
@@ -9,7 +9,7 @@ local M = {}
 
 local WHOSE = "the task that called daqiri_init"
 
--- described is what another task has to know of the ports, and the queues that it gets.
+-- described returns the description of ports and queues for another task.
 local function described(taken)
   local ports = {}
   for number, port in pairs(core.ports) do
@@ -29,7 +29,7 @@ local function described(taken)
   return ports
 end
 
--- named finds what the list of queues says: a set of entries.
+-- named returns the set of entries selected by the list of queues.
 local function named(queues)
   local taken = {}
   for k, want in ipairs(queues) do
@@ -51,22 +51,22 @@ local function without(list, taken)
   return left
 end
 
--- hand_over notes whose the queues are from now on.
+-- hand_over records the new owner of the queues.
 local function hand_over(taken, name)
   for entry in pairs(taken) do entry.of, entry.queue = name, nil end
   core.rx_queues = without(core.rx_queues, taken)
   for _, port in pairs(core.ports) do port.rx_list = without(port.rx_list, taken) end
 end
 
--- begin is the new task's own: it takes over the queues, and does the work.
+-- begin is the new task's main function: it takes the queues and calls work.
 local function begin(work, virtual, ports, ...)
   require "daqiri.api"
   require("daqiri.api.core").join(virtual, ports)
   return work(...)
 end
 
--- task(work, queues, ...) starts a task that has these queues, {port, queue, "rx" or "tx"} each, and calls work, a function
--- that uses no local from outside, with the arguments. What it returns is that of daqiri.task.
+-- task(work, queues, ...) starts a task that owns these queues, {port, queue, "rx" or "tx"} each, and calls work with the arguments. work
+-- must be a function without upvalues. It returns the result of daqiri.task.
 function M.task(work, queues, ...)
   core.opened()
   if type(work) ~= "function" then core.misuse("task expects a function, got a %s", type(work)) end
@@ -79,7 +79,7 @@ function M.task(work, queues, ...)
   return t
 end
 
--- of_another stands for what this task does not have.
+-- of_another is a placeholder for objects that this task does not own.
 local function of_another(what)
   return setmetatable({}, { __index = function(_, name) core.misuse("'%s': the %s belongs to %s", name, what, WHOSE) end })
 end
@@ -98,7 +98,7 @@ local function joined(port)
   end
 end
 
--- join makes the session of another task this one's, as far as the queues go that were handed over.
+-- join attaches this task to the session of another task, with the queues passed to it.
 function core.join(virtual, ports)
   core.session, core.shared, core.virtual, core.ports = of_another "session", true, virtual, ports
   for number = 0, #ports do joined(ports[number]) end

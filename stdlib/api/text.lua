@@ -1,22 +1,22 @@
--- text: enums of words and words of enums, as a configuration writes them.
+-- text: conversion between words and values of enums, as written in configurations.
 --
--- A value of an enum is its word already (constants.lua): these functions check it, and give what the reference gives for
--- a word that is none: INVALID, or an error where it throws.
+-- A value of an enum is its word (constants.lua): these functions check it, and treat an unknown word like the reference: as INVALID, or as
+-- an error if the reference throws.
 
 local core = require "daqiri.api.core"
 local constants = require "daqiri.api.constants"
 
 local M = {}
 
--- words are the enum's values as keys.
+-- words returns the set of an enum's values.
 local function words(enum)
   local set = {}
   for _, value in pairs(enum) do set[value] = true end
   return set
 end
 
--- convert makes NAME_from_string and NAME_to_string. Words of none are not read; an unknown word is instead, or raises
--- where instead is nil; otherwise is the text of what is no value.
+-- convert defines NAME_from_string and NAME_to_string. Words in none are not accepted; an unknown word becomes instead, or raises an error
+-- if instead is nil; otherwise is the text of an invalid value.
 local function convert(name, enum, none, instead, otherwise)
   local known = words(enum)
   M[name .. "_from_string"] = function(text)
@@ -40,12 +40,12 @@ convert("log_level", constants.LogLevel, {}, nil, "warn")
 
 local engine, level = M.engine_type_from_string, M.log_level_from_string
 
--- engine_type_from_string: ibverbs is the engine of roce:// endpoints unless a configuration is of raw ones.
+-- engine_type_from_string: ibverbs is the engine of roce:// endpoints unless the configuration has raw interfaces.
 function M.engine_type_from_string(text) return text == "ibverbs" and "rdma" or engine(text) end
 
 function M.log_level_from_string(text) return level(type(text) == "string" and text:lower() or text) end
 
--- config_engine_from_string reads the key engine of a configuration of that stream_type, which has no rdma.
+-- config_engine_from_string converts the key engine of a configuration of that stream_type, which does not accept rdma.
 function M.config_engine_from_string(text, stream_type)
   if text == "rdma" then core.misuse("config_engine_from_string: a configuration has no 'rdma': 'ibverbs' serves roce:// endpoints") end
   if text == "ibverbs" and stream_type == constants.StreamType.RAW then return "ibverbs" end

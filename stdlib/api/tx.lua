@@ -1,24 +1,24 @@
 -- tx: bursts to send: buffers, lengths, times, sending.
 --
--- A packet's view covers its whole buffer until the burst is sent; its length is what set_packet_lengths said. SUCCESS
--- and NO_SPACE_AVAILABLE consume the burst, after every other status it is still the caller's.
+-- A packet's view covers its whole buffer until the burst is sent; set_packet_lengths sets its length. SUCCESS and NO_SPACE_AVAILABLE
+-- consume the burst; after any other status the caller still owns it.
 
 local core = require "daqiri.api.core"
 local connection = require "daqiri.api.connection"
 
 local M = {}
 
--- target is the transmit queue that set_header named, or nil and a text.
+-- target returns the transmit queue selected by set_header, or nil and a message.
 local function target(state)
   if state.port == nil then return nil, "set_header has not been called" end
   return core.queue(state.port, state.q, "tx")
 end
 
--- allocate takes buffers for the burst: a status and a text.
+-- allocate allocates the burst's buffers and returns a status and a message.
 local function allocate(state, entry)
   local b, status, text = entry.queue:alloc(state.n)
   if not b then
-    core.turn() -- what was sent meanwhile gives its buffers back
+    core.turn() -- sent packets free their buffers
     b, status, text = entry.queue:alloc(state.n)
   end
   if not b then return status, text end
@@ -30,7 +30,7 @@ local function allocate(state, entry)
   return "SUCCESS"
 end
 
--- fits checks what set_header said against the queue: nil, or a text.
+-- fits checks the size of the burst against the queue: nil, or a message.
 local function fits(state, entry)
   if not core.whole(state.n, 1, entry.batch_size) then
     return ("%s packets: a burst of the queue has 1 to %d (batch_size)"):format(tostring(state.n), entry.batch_size)
@@ -39,7 +39,7 @@ local function fits(state, entry)
   end
 end
 
--- obtain gets the buffers unless the burst has them.
+-- obtain allocates the buffers unless the burst has them.
 local function obtain(burst)
   local status, text = core.not_ready()
   if status then return status, text end
@@ -54,7 +54,7 @@ local function obtain(burst)
   return allocate(state, entry)
 end
 
--- is_tx_burst_available takes the buffers at once when there are enough, so that get_tx_packet_burst will get them.
+-- is_tx_burst_available allocates the buffers if there are enough, so that get_tx_packet_burst will succeed.
 function M.is_tx_burst_available(burst)
   local status, text = obtain(burst)
   if status ~= "SUCCESS" then return false, text end
@@ -69,7 +69,7 @@ function M.get_tx_packet_burst(burst)
   return "SUCCESS"
 end
 
--- lengths checks a list of lengths, one for each segment: nil, or a text.
+-- lengths checks a list of lengths, one per segment: nil, or a message.
 local function lengths(state, lens)
   if type(lens) ~= "table" or #lens ~= state.segs then
     return ("a list of lengths expected, one for each of %d segments"):format(state.segs)
@@ -81,7 +81,7 @@ local function lengths(state, lens)
   end
 end
 
--- measured is what both functions of lengths begin with: the state, or nil, a status and a text.
+-- measured is the common check of both functions that set lengths: it returns the state, or nil, a status and a message.
 local function measured(burst, idx, lens)
   local state, status, text = core.sound(burst, 0, idx)
   if not state then return nil, status, text end
@@ -91,7 +91,7 @@ local function measured(burst, idx, lens)
   return state
 end
 
--- set_packet_lengths(burst, idx, {bytes of each segment}).
+-- set_packet_lengths(burst, idx, {bytes of each segment}) sets the length of a packet.
 function M.set_packet_lengths(burst, idx, lens)
   local state, status, text = measured(burst, idx, lens)
   if not state then return status, text end
@@ -111,7 +111,7 @@ function M.set_all_packet_lengths(burst, lens)
   return "SUCCESS"
 end
 
--- set_packet_tx_time: ns since the session's start, as get_packet_rx_timestamp gives them.
+-- set_packet_tx_time sets the send time in ns since the session's start, like the times of get_packet_rx_timestamp.
 function M.set_packet_tx_time(burst, idx, time)
   local state, status, text = core.sound(burst, 0, idx)
   if not state then return status, text end
@@ -123,7 +123,7 @@ function M.set_packet_tx_time(burst, idx, time)
   return "SUCCESS"
 end
 
--- measure gives the packets the lengths that were set: nil, or a text.
+-- measure applies the lengths that were set: nil, or a message.
 local function measure(state)
   if not state.lens then return nil end
   for seg, lens in ipairs(state.lens) do
@@ -134,7 +134,7 @@ local function measure(state)
   end
 end
 
--- finish makes the packets what goes out: lengths, send times, checksums. nil, or a text.
+-- finish completes the packets to send: lengths, send times, checksums. It returns nil, or a message.
 function core.finish(state)
   if state.finished then return nil end
   local text = measure(state)
@@ -154,7 +154,7 @@ function core.finish(state)
   state.finished = true
 end
 
--- through sends on the queue, or on the connection that set_connection_id named: true, or nil, a status and a text.
+-- through sends on the queue, or on the connection selected by set_connection_id: true, or nil, a status and a message.
 local function through(state, entry)
   local conn, status, text
   if state.tx and state.conn and state.conn ~= 0 then
@@ -169,7 +169,7 @@ local function through(state, entry)
   end
   local called, sent
   called, sent, status, text = pcall(conn.c.send, conn.c, state.b)
-  if not called then return nil, "CONNECT_FAILURE", tostring(sent) end -- it ended, and the news is on its way
+  if not called then return nil, "CONNECT_FAILURE", tostring(sent) end -- it has ended, but its disconnect event is still pending
   return sent, status, text
 end
 

@@ -1,4 +1,4 @@
--- ICMP messages: echo, and others whose last four bytes of the header are shown as its two numbers.
+-- ICMP messages: echo; for others the last four bytes of the header are shown as the same two numbers.
 return {
   name = "icmp",
   title = "ICMP messages",

@@ -1,4 +1,4 @@
--- The IPv4 header. Encoded its checksum is what is given: templates and b:checksums compute it.
+-- The IPv4 header. The checksum is encoded as given; templates and b:checksums compute it.
 return {
   name = "ipv4",
   title = "IPv4 header",

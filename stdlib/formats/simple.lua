@@ -1,4 +1,4 @@
--- A counter in front of samples, as ROACH and SNAP boards send it in its simplest form.
+-- A counter before samples, the simplest format of ROACH and SNAP boards.
 return {
   name = "simple",
   title = "A 64-bit counter, then samples",

@@ -1,4 +1,4 @@
--- SPEAD heaps with addresses of 40 bits, as spead2_send makes them unless it is told otherwise.
+-- SPEAD heaps with addresses of 40 bits, the default of spead2_send.
 return {
   name = "spead-64-40",
   title = "SPEAD-64-40: item pointers of 24 and 40 bits",

@@ -1,4 +1,4 @@
--- VITA 49 context packets: what a data stream's samples are. Of the context fields those of fixed size.
+-- VITA 49 context packets, which describe the samples of a data stream. Only context fields of fixed size are covered.
 return {
   name = "vrt-context",
   title = "VITA 49 context packets",

@@ -1,5 +1,5 @@
--- The reference's example of dynamic flows: an isolated port gets nothing until a flow is added, then what that says, to
--- one queue, to the other, and spread over both.
+-- The reference's example of dynamic flows: an isolated port receives no packets until a flow is added, then those that match, on one
+-- queue, on the other, and distributed over both.
 local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
 local ok = rig.ok
 local args = daqiri.args{ clock = "real" }
@@ -12,7 +12,7 @@ ok(api.daqiri_init(rig.config("raw", {
 local tx, rx = api.get_port_id("tx_port"), api.get_port_id("rx_port")
 local sources = 0
 
--- send sends BURSTS of BATCH packets, all with other source ports.
+-- send sends BURSTS of BATCH packets, all with different source ports.
 local function send()
   for _ = 1, BURSTS do
     local burst = rig.alloc(tx, 0, BATCH)
@@ -27,7 +27,7 @@ local function send()
   end
 end
 
--- phase sends and counts what comes on each queue, with the ids of their flows, until all is accounted for.
+-- phase sends packets and counts those on each queue, with their flow ids, until all are accounted for.
 local sent = 0
 local function phase(flow)
   send()
@@ -49,7 +49,7 @@ local function phase(flow)
   return count[0], count[1]
 end
 
--- outcome polls for an operation's result.
+-- outcome checks and returns the result of an operation.
 local function outcome(op, kind)
   local result = ok(api.poll_flow_op())
   t.equal({ result.op_id, result.type, result.status }, { op, kind, "SUCCESS" })

@@ -1,4 +1,4 @@
--- Bursts as raw files and pcaps: at once and while the program goes on.
+-- Bursts as raw files and pcaps, blocking and asynchronous.
 local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
 local ok, fails = rig.ok, rig.fails
 local args = daqiri.args{ dir = ".", clock = "real" }
@@ -15,7 +15,7 @@ ok(api.daqiri_init(rig.config("raw", { rig.port("port", "loop0", 1, 1) }, { loop
 rig.send(0, 0, 3, 7000)
 local burst = rig.poll(0, 0)
 
--- what can't be written
+-- invalid writes
 fails("NULL_PTR", "burst", api.daqiri_write_raw_to_file(nil, dir, "x", 0))
 fails("INVALID_PARAMETER", "there is none", api.daqiri_write_raw_to_file(burst, dir .. "/nowhere", "x", 0))
 fails("INVALID_PARAMETER", "absolute", api.daqiri_write_pcap_to_file(burst, "here", "x"))
@@ -27,14 +27,14 @@ fails("NULL_PTR", "handle", api.daqiri_file_write_poll(nil))
 fails("NULL_PTR", "handle", api.daqiri_file_write_wait(nil))
 fails("NULL_PTR", "handle", api.daqiri_file_write_destroy(nil))
 
--- a file for each packet, by its place in the burst; the next burst of the same name takes their place
+-- a file per packet, by its index in the burst; the next burst of the same name replaces them
 ok(api.daqiri_write_raw_to_file(burst, dir, "raw", 42))
 t.equal({ contents("raw_0"), contents("raw_2") }, { ("p"):rep(20), ("p"):rep(20) })
 ok(api.daqiri_write_raw_to_file(burst, dir, "raw", 0))
 t.equal(#contents("raw_0"), 62)
 t.equal(io.open(dir .. "/raw_3"), nil)
 
--- two at a time; the burst may go meanwhile
+-- two concurrent writes; the burst may be freed meanwhile
 local a = ok(api.daqiri_write_raw_to_file_async(burst, dir, "async", 60))
 local b = ok(api.daqiri_write_pcap_to_file_async(burst, dir, "capture"))
 api.free_all_packets_and_burst_rx(burst)
@@ -50,7 +50,7 @@ ok(api.daqiri_file_write_destroy(a))
 ok(api.daqiri_file_write_destroy(b))
 t.raises("the handle was destroyed", api.daqiri_file_write_poll, a)
 
--- a pcap grows; what was written can be sent
+-- a pcap grows; a burst can be sent after it is written
 local out = rig.alloc(0, 0, 2)
 fails("INVALID_PARAMETER", "packet 0 has no length", api.daqiri_write_pcap_to_file(out, dir, "capture"))
 for i = 0, 1 do
@@ -62,7 +62,7 @@ t.equal(#contents("capture.pcap"), 24 + 3 * (16 + 62) + 2 * (16 + 60))
 ok(api.send_tx_burst(out))
 api.free_all_packets_and_burst_rx(rig.poll(0, 0))
 
--- behind a capture of microseconds that another program began, within its snaplen
+-- appending to a capture in microseconds of another program, within its snaplen
 local function le32(...)
   local text = ""
   for _, v in ipairs{ ... } do
@@ -88,10 +88,10 @@ t.equal({ #grown, grown:sub(1, #begun) == begun }, { #begun + 2 * (16 + 60), tru
 local micros = grown:byte(#begun + 5) + 2 ^ 8 * grown:byte(#begun + 6) + 2 ^ 16 * grown:byte(#begun + 7) + 2 ^ 24 * grown:byte(#begun + 8)
 assert(micros < 1e6, micros)
 
--- a file that can't be made: its packet is told as failed, and the next burst is tried anew
+-- a file that cannot be created: its packet is reported as failed, and the next burst is tried again
 local late = rig.alloc(0, 0, 2)
 ok(api.set_all_packet_lengths(late, { 60 }))
-api.session():write_raw{ name = "other", dir = dir .. "/taken_0" } -- makes a folder of that name
+api.session():write_raw{ name = "other", dir = dir .. "/taken_0" } -- creates a folder of that name
 fails("GENERIC_FAILURE", "it is a folder", api.daqiri_write_raw_to_file(late, dir, "taken", 0))
 ok(api.daqiri_write_raw_to_file(late, dir, "free", 0))
 t.equal(#contents("free_1"), 60)

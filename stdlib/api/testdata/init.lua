@@ -1,4 +1,4 @@
--- Opening from text, a table and a file; parsing; closing and opening again; what is said before.
+-- Opening from text, a table and a file; parsing; closing and reopening; errors before daqiri_init.
 local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
 local ok, fails = rig.ok, rig.fails
 local args = daqiri.args{ dir = "." }
@@ -12,7 +12,7 @@ t.equal(api.get_engine_type(), api.EngineType.UNKNOWN)
 t.raises("daqiri_init has not been called", function() api.print_stats() end)
 t.equal(api.shutdown(), nil)
 
--- what can't be opened
+-- configurations that cannot be opened
 fails("NULL_PTR", "nil", api.daqiri_init(nil))
 fails("INVALID_PARAMETER", "no such file", api.daqiri_init("nowhere.yaml"))
 fails("INVALID_PARAMETER", 'did you mean "version"?', api.daqiri_init{ verson = 1, stream_type = "raw" })
@@ -20,7 +20,7 @@ fails("INVALID_PARAMETER", "stream_type", api.daqiri_init_from_yaml_string("daqi
 fails("INVALID_PARAMETER", "no such file", api.daqiri_init_from_yaml_file("nowhere.yaml"))
 t.raises("expects a string", api.daqiri_init_from_yaml_string, 7)
 
--- parsed only: a table that can be changed
+-- parsing only: the result is a table that can be changed
 local yaml = [[
 daqiri:
   cfg:
@@ -54,7 +54,7 @@ f:close()
 t.equal(ok(api.parse_network_config_from_yaml_file(file)).daqiri.cfg.version, 1)
 fails("INVALID_PARAMETER", "not YAML", api.parse_network_config("a: ]\n"))
 
--- opened from each, one at a time
+-- opened from each source, one at a time
 for _, init in ipairs{ function() return api.daqiri_init(config) end, function() return api.daqiri_init(yaml) end,
   function() return api.daqiri_init(file) end, function() return api.daqiri_init_from_yaml_string(yaml) end,
   function() return api.daqiri_init(one_line) end,
@@ -86,8 +86,7 @@ t.equal({ api.DAQIRI_VERSION_YEAR, api.DAQIRI_VERSION_MONTH, api.DAQIRI_VERSION_
   { api.version_year(), api.version_month(), api.version_patch() })
 t.equal({ api.DAQIRI_ABI_VERSION, api.__abi_version__ }, { 1, 1 })
 
--- words of enums, and what is no word
--- through makes values of words, and words of these again
+-- words of enums, and unknown words; through converts words to values and back
 local function through(from, to, words)
   return (words:gsub("%S+", function(word) return to(from(word)) end))
 end
@@ -119,7 +118,7 @@ t.equal({ api.engine_type_from_string("ibverbs"), api.config_engine_from_string(
 t.raises("a configuration has no 'rdma'", api.config_engine_from_string, "rdma")
 t.equal({ api.QueuePollMode.DIRECT, api.LogSeverity.CRITICAL }, { "direct", "critical" })
 
--- levels of the log: the program's, and a configuration's
+-- log levels of the program and of a configuration
 api.set_log_level(api.LogLevel.CRITICAL)
 t.equal(api.get_log_level(), api.LogLevel.ERROR)
 api.set_log_level(api.LogSeverity.OFF)
@@ -141,7 +140,7 @@ t.raises("no connection id", function() burst.connection_id = -1 end)
 t.raises("no work request's id", function() burst.rdma_wr_id = "a" end)
 t.raises("is for reading", function() burst.hdr = 1 end)
 
--- without a session there is nothing to connect from
+-- connecting requires a session
 fails("NOT_READY", "daqiri_init", api.rdma_connect_to_server("127.0.0.1", 4791))
 fails("NOT_READY", "daqiri_init", api.rdma_get_server_conn_id("127.0.0.1", 4791))
 fails("NOT_READY", "daqiri_init", api.rdma_set_header(burst, "SEND", 1, true, 1, 1, "packets"))

@@ -1,4 +1,4 @@
--- Two ports with a cable between them: sending, receiving, looking, freeing, flows, what a port lets in.
+-- Two ports with a cable between them: sending, receiving, reading, freeing, flows, dropping of traffic.
 local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
 local ok, fails, poll, send = rig.ok, rig.fails, rig.poll, rig.send
 local clock = daqiri.args{ clock = "real" }.clock
@@ -18,7 +18,7 @@ fails("INVALID_PARAMETER", "port 5", api.get_mac_addr(5))
 t.equal(daqiri.hex(api.format_eth_addr("02:00:00:aB:00:01")), "020000ab0001")
 t.equal(daqiri.hex(api.format_eth_addr("2:0:0:a:0:1")), "000000000000")
 
--- an empty poll; places that are not there
+-- an empty poll; invalid ports and queues
 for _, place in ipairs{ { 1, 0 }, { 1 }, {} } do fails("NULL_PTR", "no burst", api.get_rx_burst(place[1], place[2])) end
 fails("INVALID_PARAMETER", "there is no rx queue 2", api.get_rx_burst(1, 2))
 fails("INVALID_PARAMETER", "port 3", api.get_rx_burst(3))
@@ -48,7 +48,7 @@ fails("INVALID_PARAMETER", "has packets already", api.get_tx_packet_burst(burst)
 -- headers, payload, lengths
 local mac = ok(api.get_mac_addr(1))
 for i = 0, 3 do
-  ok(api.set_eth_header(burst, i, i == 0 and mac or api.format_eth_addr(mac))) -- text, or the six bytes
+  ok(api.set_eth_header(burst, i, i == 0 and mac or api.format_eth_addr(mac))) -- text or six bytes
   ok(api.set_ipv4_header(burst, i, 28, 17, 0x0a000001, "10.0.0.2"))
   ok(api.set_udp_header(burst, i, 20, 4096, i == 3 and 7000 or 5000 + i))
   ok(api.set_udp_payload(burst, i, ("%20d"):format(i) .. "more", 20))
@@ -80,7 +80,7 @@ t.raises("the burst was sent at loop.lua:", function() api.get_num_packets(burst
 t.raises("the burst was sent", api.send_tx_burst, burst)
 assert(tostring(burst):find("sent"))
 
--- received: by flow, by queue, in turn
+-- receiving by flow, by queue, and from all queues in turn
 local one = poll(1, 1)
 t.equal({ api.get_num_packets(one), api.get_q_id(one), api.get_packet_flow_id(one, 0) }, { 1, 1, 7 })
 local three, status = poll()
@@ -104,7 +104,7 @@ fails("NULL_PTR", "nil", api.get_packet_rx_timestamp(nil, 0))
 t.equal(api.synchronize_burst_event(three), "SUCCESS")
 t.equal({ api.get_connection_id(three), api.rdma_get_opcode(three) }, { 0, api.RDMAOpCode.INVALID })
 
--- the checksums that were written are those that the engine would compute
+-- the written checksums equal those computed by the engine
 local p = api.get_packet_ptr(three, 1)
 local ip, udp = p:u16(24), p:u16(40)
 assert(ip ~= 0 and udp ~= 0)
@@ -113,7 +113,7 @@ p:set_u16(40, 0)
 three[1].b:checksums()
 t.equal({ p:u16(24), p:u16(40) }, { ip, udp })
 
--- the fields
+-- burst fields
 local h = three.hdr.hdr
 t.equal({ h.num_pkts, h.port_id, h.q_id, h.num_segs, h.nbytes, h.max_pkt, h.max_pkt_size, h.burst_flags }, { 3, 1, 0, 1, 186, 3, 62, 0 })
 t.equal({ three.pkt_lens[0][1], three.pkts[0][1]:u8(42), #h.first_pkt_addr }, { 62, 0x74, 62 })
@@ -123,7 +123,7 @@ t.raises("has no field 'num_pkt'", function() return three.hdr.hdr.num_pkt end)
 t.raises("is for reading", function() three.foo = 1 end)
 t.raises("has no field 'foo'", function() return three.foo end)
 
--- freed in parts, and once
+-- freeing in parts, and double frees
 api.free_packet(three, 0)
 t.equal(api.get_packet_length(three, 0), 0)
 api.free_packet_segment(three, 0, 1)
@@ -136,7 +136,7 @@ t.equal(api.get_burst_tot_byte(three), 0)
 t.equal(api.free_rx_burst(three), nil)
 t.raises("the burst was freed by free_rx_burst at loop.lua:", function() api.free_all_packets_and_burst_rx(three) end)
 
--- sent on: a received burst keeps its packets
+-- forwarding: a received burst keeps its packets
 api.set_header(one, 1, 0, 1, 1)
 ok(api.send_tx_burst(one))
 local back = poll(0)
@@ -146,7 +146,7 @@ t.raises("segment 1", function() api.free_segment_packets_and_burst(back, 1) end
 api.free_segment_packets_and_burst(back, 0)
 t.raises("freed by free_segment_packets_and_burst", function() api.get_q_id(back) end)
 
--- each way of giving up a burst that was not sent; shortened, it keeps its lengths
+-- all functions that free an unsent burst; a shortened burst keeps its lengths
 for _, free in ipairs{ "free_tx_burst", "free_all_packets_and_burst_tx", "free_tx_metadata", "free_rx_metadata",
   "free_all_packets_and_burst_rx" } do
   local b = rig.alloc(0, 0, 4)
@@ -159,7 +159,7 @@ for _, free in ipairs{ "free_tx_burst", "free_all_packets_and_burst_tx", "free_t
 end
 api.free_tx_burst(api.create_tx_burst_params())
 
--- flows: an operation each, told of in order
+-- flows: one operation each, reported in order
 fails("NOT_READY", "no operation", api.poll_flow_op())
 local first = ok(api.add_rx_flow_async(1, { name = "dyn", match = { udp_dst = 8000 }, action = { type = api.FlowType.QUEUE, id = 1 } }))
 local both = ok(api.add_rx_flows_async(1, { { match = { udp_dst = 8001 }, action = { type = "queue", id = 1 } },
@@ -185,7 +185,7 @@ caught = poll(1)
 t.equal(api.get_packet_flow_id(caught, 0), 0)
 api.free_all_packets_and_burst_rx(caught)
 
--- nothing comes in, then all again; what waits is discarded
+-- dropping all traffic, then allowing it again; flushing discards pending packets
 fails("INVALID_PARAMETER", "drop_all_traffic was not called", api.allow_all_traffic(1))
 t.equal(api.drop_all_traffic(1), "SUCCESS")
 fails("INVALID_PARAMETER", "port 9", api.drop_all_traffic(9))
@@ -199,7 +199,7 @@ api.flush_port_queue(1, 0)
 fails("NULL_PTR", "no burst", api.get_rx_burst(1, 0))
 t.raises("there is no rx queue 5", function() api.flush_port_queue(1, 5) end)
 
--- buffers run out, and come back
+-- buffers are exhausted, and available again after freeing
 local held = {}
 repeat
   local b = api.create_tx_burst_params()

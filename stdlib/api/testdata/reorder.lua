@@ -1,4 +1,4 @@
--- Aggregates: an application that asks a queue for bursts gets those of reorder_configs, and the packets of other flows.
+-- Aggregates: a poll of a queue returns the aggregates of reorder_configs and the packets of other flows.
 local api, t, rig = require "daqiri.api", require "check", require "rig"
 local ok, fails = rig.ok, rig.fails
 local function reordered(offset, segment) return { rx = {
@@ -15,14 +15,14 @@ local regions = { loopback = "sw", memory_regions = {
   { name = "batches", kind = "host", affinity = 0, num_bufs = 8, buf_size = 6144 } } }
 ok(api.daqiri_init(rig.config("raw", { i }, regions)))
 
--- The CPU reorders: there is no stream to set, and the names are looked for all the same.
+-- The CPU reorders, so no stream is set; the names are checked nevertheless.
 ok(api.set_reorder_cuda_stream("port", "blocks", nil))
 ok(api.set_reorder_cuda_stream("port", "blocks", require("daqiri").stream{ memory = "host" }))
 fails("INVALID_PARAMETER", "neither nil nor of daqiri.stream", api.set_reorder_cuda_stream("port", "blocks", 5))
 fails("INVALID_PARAMETER", "port has no reorder config bricks", api.set_reorder_cuda_stream("port", "bricks", nil))
 fails("INVALID_PARAMETER", "no interface other", api.set_reorder_cuda_stream("other", "blocks", nil))
 
--- send sends packets with these numbers, and a payload that follows from each.
+-- send sends packets with these numbers, and a payload derived from each.
 local function send(numbers, udp_dst)
   local burst = rig.alloc(0, 0, #numbers)
   for k, n in ipairs(numbers) do
@@ -46,7 +46,7 @@ t.equal({ got.hdr.hdr.num_pkts, got.hdr.hdr.max_pkt }, { 1, 3 }) -- an aggregate
 t.equal(ok(api.get_packet_bytes(got, 0, 54, 0)), string.char(95):rep(18) .. string.char(96):rep(18) .. string.char(97):rep(18))
 api.free_all_packets_and_burst_rx(got)
 
--- A batch that is not complete comes at its time, with zeros where nothing came.
+-- An incomplete batch is delivered on timeout, with zeros for missing packets.
 send({ 35 }, 5000)
 got = rig.poll(0, 0)
 info = ok(api.get_reorder_burst_info(got))
@@ -66,7 +66,7 @@ fails("NULL_PTR", "burst", api.get_reorder_missing_info(nil))
 api.free_all_packets_and_burst_rx(got)
 api.shutdown()
 
--- Headers and payloads in regions of their own: the number is in the first segment, the payload in the second.
+-- Headers and payloads in separate regions: the number is in the first segment, the payload in the second.
 local split = rig.port("port", "loop0", 1, 1, reordered(0, 1))
 split.rx.queues[1].memory_regions = { "heads", "m" }
 ok(api.daqiri_init(rig.config("raw", { split }, regions)))

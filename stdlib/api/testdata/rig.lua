@@ -1,21 +1,21 @@
--- rig.lua: what the test scripts of daqiri.api share.
+-- rig.lua: functions shared by the test scripts of daqiri.api.
 local api, t = require "daqiri.api", require "check"
 local M = {}
 
--- ok returns what comes behind SUCCESS.
+-- ok returns the results after SUCCESS, or raises an error.
 function M.ok(status, ...)
   if status ~= api.Status.SUCCESS then error(tostring(status) .. ": " .. tostring(select(-1, nil, ...)), 2) end
   return ...
 end
 
--- fails wants this status with a text that contains words; values is how many nils stand before the text.
+-- fails checks for a status and a message that contains words.
 function M.fails(want, words, status, ...)
   t.equal(status, want)
   local text = select(-1, nil, ...)
   if not tostring(text):find(words, 1, true) then error(("got text: %s\nwant: %s"):format(tostring(text), words), 2) end
 end
 
--- port makes the configuration of an interface with so many queues each way.
+-- port returns the configuration of an interface with rx and tx queues.
 function M.port(name, address, rx, tx, more)
   local function queues(n)
     local list = {}
@@ -34,7 +34,7 @@ function M.port(name, address, rx, tx, more)
   return i
 end
 
--- config makes a configuration of interfaces, with one region "m".
+-- config returns a configuration of interfaces, with one region "m".
 function M.config(stream_type, interfaces, more)
   local c = { version = 1, stream_type = stream_type, master_core = 0,
     memory_regions = { { name = "m", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 2048 } }, interfaces = interfaces }
@@ -42,7 +42,7 @@ function M.config(stream_type, interfaces, more)
   return c
 end
 
--- alloc makes a burst of n packets for a queue.
+-- alloc returns a burst of n packets for a queue.
 function M.alloc(port, q, n, segs)
   local burst = api.create_tx_burst_params()
   api.set_header(burst, port, q, n, segs or 1)
@@ -50,7 +50,7 @@ function M.alloc(port, q, n, segs)
   return burst
 end
 
--- send sends n UDP packets of 20 bytes payload to a port.
+-- send sends n UDP packets with 20 bytes of payload to a port.
 function M.send(port, q, n, udp_dst)
   local burst = M.alloc(port, q, n)
   for i = 0, n - 1 do
@@ -63,7 +63,7 @@ function M.send(port, q, n, udp_dst)
   M.ok(api.send_tx_burst(burst))
 end
 
--- poll asks until there is a burst.
+-- poll polls until a burst arrives.
 function M.poll(...)
   local until_ = require("daqiri").now() + 5
   repeat

@@ -1,4 +1,4 @@
--- Bursts as objects: what is refused, and where there is a store (--endpoint, with --bucket) what is in it afterwards.
+-- Bursts as objects: rejected calls and, with a store (--endpoint, --bucket), the uploaded objects.
 local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
 local ok, fails = rig.ok, rig.fails
 local args = daqiri.args{ endpoint = "", bucket = "bucket", nowhere = "http://127.0.0.1:1", clock = "real" }
@@ -17,7 +17,7 @@ ok(api.daqiri_init(rig.config("raw", { rig.port("port", "loop0", 1, 1) }, { loop
 rig.send(0, 0, 3, 7000)
 local burst = rig.poll(0, 0)
 
--- what can't be a writer, or be written
+-- invalid writers and invalid writes
 fails("NULL_PTR", "configuration", api.daqiri_s3_writer_create(nil))
 fails("INVALID_PARAMETER", "not a table", api.daqiri_s3_writer_create("bucket"))
 fails("INVALID_PARAMETER", "bucket", api.S3Writer(with("bucket", "")))
@@ -46,7 +46,7 @@ for _, prefix in ipairs{ "", "/a", ("x"):rep(201), "a\0" } do
 end
 fails("INVALID_PARAMETER", "data_offset", api.daqiri_write_raw_to_s3_objects_async(w, burst, "x", -1))
 
--- an object for each packet, by its place in the burst, without its first bytes; the burst may go at once
+-- an object per packet, by its index in the burst, without its first bytes; the burst may be freed at once
 local a = ok(api.daqiri_write_raw_to_s3_objects_async(w, burst, "day/one", 42))
 local b = ok(api.daqiri_write_raw_to_s3_objects_async(w, burst, "two", 100))
 t.equal(ok(api.daqiri_s3_write_wait(a)), { completed_objects = 3, failed_objects = 0, bytes_uploaded = 60 })
@@ -59,7 +59,7 @@ ok(api.daqiri_s3_write_destroy(a))
 ok(api.daqiri_s3_write_destroy(b))
 t.raises("the handle was destroyed", api.daqiri_s3_write_poll, a)
 
--- more than max_staged_bytes are not taken until some of them are there
+-- more than max_staged_bytes are rejected until some of them are uploaded
 local handles = {}
 repeat
   local handle, text
@@ -70,7 +70,7 @@ until status ~= "SUCCESS" or #handles == 1000
 t.equal(status, "NO_SPACE_AVAILABLE")
 api.free_all_packets_and_burst_rx(burst)
 for _, handle in ipairs(handles) do t.equal(ok(api.daqiri_s3_write_wait(handle)).bytes_uploaded, 186) end
-local more = ok(api.daqiri_s3_writer_create(config)) -- another one beside it, by its methods
+local more = ok(api.daqiri_s3_writer_create(config)) -- a second writer, used by its methods
 rig.send(0, 0, 2, 7000)
 burst = rig.poll(0, 0)
 ok(more:write_raw_objects(burst, "methods", 60))

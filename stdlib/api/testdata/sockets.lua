@@ -14,7 +14,7 @@ ok(api.daqiri_init(rig.config("socket", {
 })))
 t.equal(api.get_engine_type(), api.EngineType.SOCKET)
 
--- send sends text on a connection
+-- send sends text on a connection.
 local function send(conn, text)
   local port, q = ok(api.socket_get_port_queue(conn))
   local burst = rig.alloc(port, q, 1)
@@ -25,7 +25,7 @@ local function send(conn, text)
   return burst, api.send_tx_burst(burst)
 end
 
--- expect takes one packet of a connection
+-- expect receives one packet of a connection and checks it.
 local function expect(text, ...)
   local burst = poll(...)
   t.equal(ok(api.get_packet_bytes(burst, 0)), text)
@@ -34,7 +34,7 @@ local function expect(text, ...)
   return conn
 end
 
--- a server that nobody was heard by has nobody to send to; the burst stays the caller's
+-- a server without a peer cannot send; the caller still owns the burst
 local function lonely(name)
   local burst = rig.alloc(api.get_port_id(name), 0, 1)
   ok(api.set_packet_lengths(burst, 0, { 1 }))
@@ -44,7 +44,7 @@ local function lonely(name)
 end
 lonely "sink"
 
--- TCP: looking up gives the oldest connection, again and again
+-- TCP: the server function returns the oldest connection repeatedly
 fails("NULL_PTR", "no socket server", api.socket_get_server_conn_id("127.0.0.1", 1))
 fails("INVALID_PARAMETER", "no RDMA server", api.rdma_get_server_conn_id("127.0.0.1", 1))
 fails("INVALID_PARAMETER", "is not known", api.rdma_get_port_queue(1))
@@ -63,13 +63,13 @@ local s1 = accept()
 t.equal(accept(), s1)
 local c2 = ok(api.socket_connect_to_server("127.0.0.1", tcp, "127.0.0.1"))
 ok(select(2, send(c2, "who is it?")))
-local s2 = expect("who is it?", api.get_port_id("server"), 0) -- further ones are known from what they send
+local s2 = expect("who is it?", api.get_port_id("server"), 0) -- further connections are identified by their data
 assert(c1 ~= c2 and s1 ~= s2)
 t.equal(accept(), s1)
 t.equal({ api.socket_get_port_queue(c2) }, { "SUCCESS", api.get_port_id("client"), 0 })
 fails("INVALID_PARAMETER", "is not known", api.socket_get_port_queue(123456))
 
--- what goes in on one connection comes out on its other end, and on no other
+-- data sent on one connection arrives at its other end only
 fails("NULL_PTR", "no burst", api.get_rx_burst(s1, true))
 fails("NULL_PTR", "no burst", api.get_rx_burst(s2, true))
 ok(select(2, send(c2, "second")))
@@ -90,7 +90,7 @@ fails("INVALID_PARAMETER", "did you mean", api.socket_setsockopt(c1, "IPPROTO_TC
 fails("INVALID_PARAMETER", "is not known", api.socket_setsockopt(99, 6, 1, 1))
 fails("NULL_PTR", "nil", api.socket_setsockopt(c1, 6, 1))
 
--- sockets make their headers themselves
+-- sockets have no headers of frames
 local burst = rig.alloc(api.get_port_id("client"), 0, 1)
 fails("NOT_SUPPORTED", "socket", api.set_eth_header(burst, 0, ("\0"):rep(6)))
 fails("NOT_SUPPORTED", "socket", api.set_ipv4_header(burst, 0, 28, 17, 1, 2))
@@ -100,7 +100,7 @@ fails("NOT_SUPPORTED", "hardware_timestamps", api.get_packet_rx_timestamp(burst,
 fails("NOT_SUPPORTED", "no Ethernet address", api.get_mac_addr(0))
 fails("NOT_SUPPORTED", "is a socket", api.add_rx_flow_async(0, { match = {}, action = { type = "queue", id = 0 } }))
 
--- an id that is none: the burst stays the caller's
+-- an unknown id: the caller still owns the burst
 ok(api.set_packet_lengths(burst, 0, { 3 }))
 api.set_connection_id(burst, 123456)
 fails("INVALID_PARAMETER", "is not known", api.send_tx_burst(burst))
@@ -109,7 +109,7 @@ api.set_connection_id(burst, 0)
 t.raises("no connection id", function() api.set_connection_id(burst, -1) end)
 api.free_tx_burst(burst)
 
--- the other end is gone: what came before is still there, then it is told
+-- after the peer has closed the connection its remaining data is delivered, then the end is reported
 ok(select(2, send(s1, "last words")))
 while api.session():stats().server.tx.packets < 2 do daqiri.sleep(1e-3) end
 assert(api.session():interface("server"):connection(s1):close())
@@ -120,13 +120,13 @@ repeat
 until status ~= "NULL_PTR"
 fails("CONNECT_FAILURE", "connection " .. c1, status, text)
 for _ = 1, 5000 do
-  if accept() == s2 then break end -- once the server heard of the end
+  if accept() == s2 then break end -- after the server has noticed the end
   daqiri.sleep(1e-3)
 end
 t.equal(accept(), s2)
 fails("INVALID_PARAMETER", "has ended", api.get_rx_burst(c1, false))
 
--- UDP: a port has an id of its own; a server answers who sent last; a further connection hears its own answers alone
+-- UDP: a port has an id of its own; a server answers the last sender; an additional connection receives its own answers only
 local source = ok(api.socket_connect_to_server("127.0.0.1", udp))
 local sink = ok(api.socket_get_server_conn_id("127.0.0.1", udp))
 ok(api.socket_setsockopt(source, "SOL_SOCKET", "SO_PRIORITY", 1))
@@ -146,7 +146,7 @@ api.shutdown()
 ok(api.daqiri_init(rig.config("socket", { socket("server", { mode = "server", local_addr = uri("tcp", udp) }) })))
 lonely "server"
 
--- once somebody came there is, and when that one has left there is not
+-- a server can send while it has a peer, and not after the peer has left
 local function answers(want)
   local status, text
   for _ = 1, 5000 do

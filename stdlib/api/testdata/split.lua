@@ -1,4 +1,4 @@
--- Header-data split: two segments in two regions, looked into and freed apart.
+-- Header-data split: two segments in two regions, read and freed separately.
 local api, t, rig = require "daqiri.api", require "check", require "rig"
 local ok, fails = rig.ok, rig.fails
 local i = rig.port("port", "loop0", 1, 1)

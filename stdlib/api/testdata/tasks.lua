@@ -1,5 +1,5 @@
--- One session, polled from several threads: the queues that each has, what they say of the others', and what stays with the
--- task that called daqiri_init.
+-- One session, polled from several threads: the queues of each, errors for queues of others, and functions that remain with the task that
+-- called daqiri_init.
 local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
 local ok, fails, poll, send = rig.ok, rig.fails, rig.poll, rig.send
 local clock = daqiri.args{ clock = "real" }.clock
@@ -19,14 +19,14 @@ t.raises("there is no rx queue 5", function() api.task(function() end, { { 1, 5,
 t.raises("captures the local 't'", function() api.task(function() return t end, { { 1, 0, "rx" } }) end)
 t.raises("can't go to another task", function() api.task(function() end, {}, io.stdout) end)
 
--- both queues were polled here before one goes
+-- both queues are polled here before one is passed on
 for _, to in ipairs{ 6000, 7000 } do send(0, 0, 3, to) end
 for q = 0, 1 do api.free_all_packets_and_burst_rx((poll(1, q))) end
 
 local counter = api.task(function(n)
   local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
   local got, burst = 0, nil
-  -- what this task lacks
+  -- functions and queues that this task lacks
   rig.fails("INVALID_PARAMETER", "rx queue 0 belongs to the task that called daqiri_init", api.get_rx_burst(1, 0))
   rig.fails("INVALID_PARAMETER", "there is no rx queue 2", api.get_rx_burst(1, 2))
   rig.fails("INTERNAL_ERROR", "before", api.daqiri_init("x.yaml"))
@@ -37,7 +37,7 @@ local counter = api.task(function(n)
   t.equal({ api.get_num_rx_queues(0), api.get_num_rx_queues(1), api.get_port_id("rx_port") }, { 1, 2, 1 })
   t.equal(rig.ok(api.get_mac_addr(0)), "02:00:00:00:00:01")
   daqiri.send "ready"
-  -- three ways to poll what it has, and answers on the queue that it sends on
+  -- three ways to poll its queues, and answers on its transmit queue
   for k = 1, n do
     burst = k % 3 == 0 and rig.poll(1, 1) or k % 3 == 1 and rig.poll(1) or rig.poll()
     t.equal(api.get_q_id(burst), 1)
@@ -58,7 +58,7 @@ local function wait_for(n)
 end
 wait_for(1)
 
--- what this one lacks now
+-- queues that this task lacks now
 fails("INVALID_PARAMETER", "rx queue 1 belongs to task tasks.lua:", api.get_rx_burst(1, 1))
 t.raises("belongs to task tasks.lua:", function() api.task(function() end, { { 1, 0, "tx" } }) end)
 t.equal(api.get_num_rx_queues(1), 2)
@@ -69,7 +69,7 @@ local answer = poll(0, 0)
 t.equal(api.get_num_packets(answer), N % 16)
 api.free_all_packets_and_burst_rx(answer)
 
--- what is left here works on
+-- the remaining queue still works
 send(0, 1, 4, 6000)
 local burst = poll(1)
 t.equal({ api.get_q_id(burst), api.get_num_packets(burst) }, { 0, 4 })
