@@ -75,7 +75,7 @@ DQ_VECTORS(float, float)
 DQ_VECTORS(double, double)
 typedef uint3 dim3;
 
-// ---- where a thread is ------------------------------------------------------------------------------------
+// ---- thread coordinates -----------------------------------------------------------------------------------
 
 static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
 #define threadIdx dq_at.thread
@@ -83,7 +83,7 @@ static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
 #define gridDim   dq_at.grid_dim
 #define blockDim  dq_at.block_dim
 
-// ---- atomics, and what is smaller -------------------------------------------------------------------------
+// ---- atomics and small functions --------------------------------------------------------------------------
 
 #define DQ_ATOMIC(p, v, change)                                                                              \
     __extension__({                                                                                          \
