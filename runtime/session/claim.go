@@ -13,7 +13,7 @@ import (
 )
 
 // A claim is a writer's exclusive right to the names with its prefix in a folder: files, indexes and manifest. It is a locked file, DIR/.PREFIX.lock,
-// which the kernel unlocks when the process ends in any way.
+// which the kernel unlocks when the process ends, even if it is killed.
 type claim struct{ f *os.File }
 
 var errClaimed = errors.New("another run writes files of this prefix there; hint: give each run a folder or prefix of its own")

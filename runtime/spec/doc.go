@@ -72,5 +72,4 @@
 //     host memory.
 //   - yaml.v3 rejects %YAML 1.2, which every file of the reference has: the line is
 //     blanked. Aliases and merge keys are supported, with a limit on their expansion.
-//     blanked. Aliases and merge keys work, within a bound on what they expand to.
 package spec

@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// show formats a match in the same way as the Lua program of TestAgainstLua.
+// show formats a match like the Lua program of TestAgainstLua.
 func show(src, pat string) string {
 	m := New(src, pat, nil)
 	start, end, err := m.Find(0)
