@@ -37,7 +37,7 @@ end
 local Reader = {}
 Reader.__index = Reader
 
--- Sends the number of records read; a failed message is made up for by the next one.
+-- Sends the number of records read; if sending fails, the next message includes them.
 function Reader:credit()
   local b = self.connection:alloc(1)
   if not b then return false end
