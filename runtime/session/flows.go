@@ -147,7 +147,7 @@ func (side *flowSide) apply(c *flowChange) {
 // settleAfter is the time without changes of flows after which the table is tidied.
 const settleAfter = 100 * time.Millisecond
 
-// settleSoon schedules the engine's tidying of its table of receive flows, which changes leave out to be fast.
+// settleSoon schedules the tidying of the engine's table of receive flows. Single changes skip it to be fast.
 func (i *Interface) settleSoon() {
 	if i.settle != nil {
 		i.settle.Reset(settleAfter)

@@ -1,7 +1,7 @@
 package session
 
 // The part of the model for packets far ahead of the window: they form a second window, which replaces the first one once it has received more
-// packets since, by the number of packets of a batch.
+// packets since, by the number of packets of a batch, limited to 8 to 256.
 
 type modelTrial struct {
 	begun, alone bool // alone: the window has received no packet since it began
