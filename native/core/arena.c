@@ -1,10 +1,10 @@
-// arena.c: the memory that a session's regions are slices of.
+// arena.c: the memory arena that holds all regions of a session.
 //
-// All regions lie in one reserved range of addresses: first those on small pages, then those on huge pages,
-// each part backed by a memfd and mapped shared, so that a device or another process can address every packet
-// by (descriptor, offset). Behind these arena_bytes lie the regions that the CPU can't read: those in the
-// memory of GPUs, which get it elsewhere (cuda/memory.h), and those that stand for such. They have offsets as
-// all others, and no memory at their addresses, so that whoever takes one for CPU memory dies at once.
+// All regions lie in one reserved address range: first the regions on small pages, then those on huge pages.
+// Each part is backed by a memfd and mapped shared, so that a device or another process can address every
+// packet by (descriptor, offset). Behind these arena_bytes come the device-only regions: GPU memory, which is
+// allocated in cuda/memory.h, and the test regions that emulate it. They have arena offsets like all others
+// but no memory at their addresses, so a CPU access to one crashes at once.
 #include "core/arena.h"
 #include "core/cgroup.h"
 #include "core/clock.h"
@@ -48,14 +48,14 @@ static uint64_t huge_pages(const char *which) {
     return n;
 }
 
-// Those that others have reserved count as free until they are used.
+// Returns the free huge pages less those that other mappings have reserved but not yet touched.
 static uint64_t free_huge_pages(void) {
     uint64_t n = huge_pages("free"), reserved = huge_pages("resv");
     return n > reserved ? n - reserved : 0;
 }
 
-// Decides which regions get huge pages, as long as the free ones last: each that asks, and pinned ones, which
-// are none the worse without.
+// Assigns huge pages to regions in order while free ones last: to regions of kind huge, and to pinned ones,
+// which work on small pages as well.
 static void choose_pages(dq_session *s) {
     uint64_t left = free_huge_pages();
     for (uint32_t i = 0; i < s->n_regions; i++) {
@@ -74,7 +74,7 @@ static void choose_pages(dq_session *s) {
     }
 }
 
-// Asks the kernel to place the region on its NUMA node; a preference, as a full node is no reason not to run.
+// Asks the kernel to place the region on its NUMA node. A preference only: a full node must not stop the run.
 static void bind_node(dq_session *s, dq_region *r) {
 #ifdef SYS_mbind
     enum { MPOL_PREFERRED_ = 1 };
@@ -89,7 +89,7 @@ static void bind_node(dq_session *s, dq_region *r) {
 
 // ---- the layout -------------------------------------------------------------------------------------------
 
-// Lays the regions of a part out from `at`; returns the end.
+// Assigns arena offsets from `at` to the regions of a part; returns the end offset.
 static uint64_t lay_out(dq_session *s, enum part p, uint64_t at) {
     for (uint32_t i = 0; i < s->n_regions; i++) {
         dq_region *r = s->regions[i];
@@ -107,7 +107,7 @@ static bool limits_addresses(void) {
     return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY;
 }
 
-// Reserves the addresses, with room to align the start for huge pages.
+// Reserves the address range, with slack to align the start to a huge page.
 static int reserve(dq_session *s, uint64_t bytes, dq_diag *diag) {
     void *p =
         mmap(NULL, bytes + DQI_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -131,7 +131,7 @@ static int map_part(dq_session *s, enum part p, uint64_t at, uint64_t bytes) {
     return 0;
 }
 
-// What stands for the device has the dark regions at addresses of its own.
+// Maps the dark regions a second time, at the addresses that the emulated device uses.
 static int map_device(dq_session *s, uint64_t bytes) {
     if (bytes == 0) return 0;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fds[DARK], 0);
@@ -159,8 +159,7 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     int err = dqi_memory_check("memory regions", s->arena_bytes, small, "lower num_bufs or buf_size", diag);
     if (err == DQ_OK) err = reserve(s, s->arena_bytes + behind, diag);
     if (err != DQ_OK) return err;
-    err =
-        map_part(s, SMALL, 0, s->huge_at); // without a hole behind it: a device may take the arena as a whole
+    err = map_part(s, SMALL, 0, s->huge_at); // includes the padding: a device may register the whole arena
     if (err == 0) err = map_part(s, HUGE, s->huge_at, s->arena_bytes - s->huge_at);
     if (err == 0) err = map_part(s, DARK, s->arena_bytes, dark_bytes);
     if (err == 0) err = map_device(s, dark_bytes);

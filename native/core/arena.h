@@ -1,4 +1,4 @@
-// arena.h: the life of the memory that a session's regions are slices of.
+// arena.h: creation and release of the arena that holds a session's regions.
 #ifndef DQI_ARENA_H
 #define DQI_ARENA_H
 
@@ -6,11 +6,12 @@
 
 // Lays out and maps all regions, buffers a multiple of align bytes apart, and fills their pools.
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag);
-// Sees to it that no packet is the first to touch its page. May block for long, see dqi_populate.
+// Prefaults all pages of the arena, so that packets take no page faults. May block for long, see
+// dqi_populate.
 int dqi_arena_touch(dq_session *s, dq_diag *diag);
-// Unmaps and frees the regions; the number of buffers that were not in their pools.
+// Unmaps and frees the regions; returns the number of buffers that were not in their pools.
 uint64_t dqi_arena_close(dq_session *s);
-// Instead: the memory stays mapped for good, in no descriptor's name.
+// Alternative to dqi_arena_close: closes the memfds and leaves the memory mapped until the process exits.
 void dqi_arena_detach(dq_session *s);
 
 #endif

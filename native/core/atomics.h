@@ -1,7 +1,7 @@
-// atomics.h: the few atomic shapes of the engine, named by what they are for.
+// atomics.h: the atomic counter and lock types of the engine.
 //
 // A count has one writer and any number of readers: a relaxed load and store, no locked instruction on the
-// packet path. A gauge goes up on one thread and down on another.
+// packet path. A gauge is incremented on one thread and decremented on another.
 #ifndef DQI_ATOMICS_H
 #define DQI_ATOMICS_H
 
@@ -28,7 +28,7 @@ static inline uint32_t dqi_load_acq32(const _Atomic uint32_t *v) {
     return atomic_load_explicit(v, memory_order_acquire);
 }
 
-// A lock held for a few instructions (a pool's stack of ids).
+// A spinlock for critical sections of a few instructions (a pool's stack of ids).
 typedef struct dqi_spin {
     _Atomic uint32_t taken;
 } dqi_spin;
@@ -46,13 +46,13 @@ static inline void dqi_lock(dqi_spin *l) {
     while (atomic_exchange_explicit(&l->taken, 1, memory_order_acquire) != 0) {
         while (atomic_load_explicit(&l->taken, memory_order_relaxed) != 0) {
             if (++tries % 64 == 0)
-                dqi_yield(); // the holder may have lost its core
+                dqi_yield(); // the holder may have been preempted
             else
                 dqi_pause();
         }
     }
 }
-// False: somebody else has it.
+// Tries to take the lock; false: it is taken.
 static inline bool dqi_try_lock(dqi_spin *l) {
     return atomic_exchange_explicit(&l->taken, 1, memory_order_acquire) == 0;
 }

@@ -2,7 +2,7 @@
 //
 // A descriptor is one block of columns sized for its queue's batch. One reference count covers the whole
 // burst: a count per buffer would halve the rate. A selection is a burst whose columns are gathered from its
-// parent and that holds the parent instead of buffers; so every consumer sees one shape.
+// parent and that references the parent instead of owning buffers; so every consumer sees one shape.
 #include "core/dq_burst.h"
 #include "core/burst.h"
 #include "core/region.h"
@@ -27,7 +27,7 @@ static size_t column_bytes(uint32_t cap, uint32_t nseg, const dq_session *s) {
 
 static size_t align64(size_t v) { return (v + 63) / 64 * 64; }
 
-// Carves a descriptor's columns, widest first, from the memory behind it.
+// Assigns a descriptor's columns, widest first, from the memory behind it.
 static void carve(dq_burst *b, uint32_t cap, uint32_t nseg, const dq_session *session) {
     uint8_t *p = (uint8_t *)b + align64(sizeof *b);
     b->ts = (int64_t *)p;
@@ -50,14 +50,14 @@ static void carve(dq_burst *b, uint32_t cap, uint32_t nseg, const dq_session *se
 
 dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg) {
     size_t each = align64(sizeof(dq_burst)) + align64(column_bytes(cap, nseg, s));
-    // On cache lines of its own: a full pool's last places are taken and given back at every burst.
+    // On separate cache lines: the last entries of a full pool are popped and pushed for every burst.
     size_t bytes = align64(sizeof(dqi_burst_pool) + n * sizeof(dq_burst *));
     dqi_burst_pool *p = aligned_alloc(64, bytes);
     if (!p) return NULL;
     memset(p, 0, bytes);
     p->n = n;
     p->bytes = n * each;
-    // Mapped, so that descriptors that are never used cost no memory.
+    // Mapped lazily, so that unused descriptors cost no memory.
     p->block =
         mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p->block == MAP_FAILED) {
@@ -182,7 +182,7 @@ static void copy_origins(dq_burst *dst, uint32_t at, const dq_burst *src, uint32
         dqi_burst_set_origin(dst, at + i, src->origins ? &src->origin[first + i] : &none);
 }
 
-// Copies n packets' columns; buffers stay.
+// Copies the columns of n packets, without buffer ids.
 static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n) {
     for (uint32_t s = 0; s < dst->nseg; s++) {
         memcpy(dst->off[s] + at, src->off[s] + first, n * sizeof(uint64_t));
@@ -251,7 +251,7 @@ void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
     if (b->origins) SWAP(b->origin);
 }
 
-// A selection of n packets, idx[i] or, without idx, the first n.
+// Creates a selection of n packets: idx[0..n) or, if idx is NULL, the first n.
 static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     dqi_burst_columns(b);
     dq_burst *c = n <= b->session->picks_cap ? dqi_burst_get(b->session->picks) : NULL;
@@ -275,7 +275,7 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     }
     c->n = n;
     c->conn = b->conn;
-    c->flags = b->flags & ~DQ_BURST_SHARED; // its columns are its own; its packets are its owner's
+    c->flags = b->flags & ~DQ_BURST_SHARED; // its columns are private; its packets belong to the owner
     c->holes = b->holes;
     c->device_only = b->device_only;
     c->heads = b->heads;
@@ -341,7 +341,7 @@ bool dqi_burst_writable(const dq_burst *b) {
 }
 
 static void set_shared(dq_burst *b) {
-    if (!(b->flags & DQ_BURST_SHARED)) b->flags |= DQ_BURST_SHARED; // else others may be reading it
+    if (!(b->flags & DQ_BURST_SHARED)) b->flags |= DQ_BURST_SHARED; // no store if set: others may read
 }
 
 void dqi_burst_share(dq_burst *b) {
@@ -349,21 +349,21 @@ void dqi_burst_share(dq_burst *b) {
     set_shared(b);
 }
 
-// Bytes from where packet i's segment starts to the end of its buffer.
+// Returns the bytes from the start of packet i's segment to the end of its buffer.
 static uint32_t room_of(const dq_burst *b, uint32_t seg, uint32_t i, const dq_region **region) {
     if (dqi_burst_hole(b, seg, i)) return 0;
     uint64_t off = b->off[seg][i];
     if (!*region || !dqi_region_has(*region, off)) *region = dqi_off_region(b->session, off);
     const dq_region *r = *region;
     if (!r) return 0;
-    if (b->parent ? b->parent->slices : b->slices) return b->len[seg][i]; // behind a slice are others
+    if (b->parent ? b->parent->slices : b->slices) return b->len[seg][i]; // other slices follow
     uint64_t start = b->slices || b->parent ? off - (off - r->offset) % r->stride
                                             : dqi_buf_off(r, b->bufs[seg][i]) - r->headroom;
     uint64_t end = start + r->headroom + r->conf.buf_size;
     return off < end ? (uint32_t)(end - off) : 0;
 }
 
-// The packet's head ends with it.
+// Limits the packet's head to the packet's length.
 static void trim_head(dq_burst *b, uint32_t seg, uint32_t i) {
     if (seg == 0 && b->heads && b->head_len[i] > b->len[0][i]) b->head_len[i] = b->len[0][i];
 }
@@ -383,8 +383,8 @@ int dq_burst_set_len(dq_burst *b, uint32_t seg, int64_t i, uint32_t len) {
     return DQ_OK;
 }
 
-// Buffers of single packets go back at once where nobody else can reach them: a selection, a writer. Else
-// they do with the burst.
+// Reports whether buffers of single packets can be freed at once, because no selection or writer references
+// the burst. If not, they are freed with the burst.
 static bool gives_back(const dq_burst *b) { return !b->slices && !b->parent && dqi_burst_exclusive(b); }
 
 int dq_burst_truncate(dq_burst *b, uint32_t n) {
@@ -400,9 +400,9 @@ int dq_burst_truncate(dq_burst *b, uint32_t n) {
     return DQ_OK;
 }
 
-// Empties one segment of one packet for good, and gives its buffer back.
+// Sets the length of one segment of one packet to 0 permanently and frees its buffer.
 static void free_one(dq_burst *b, uint32_t seg, uint32_t i) {
-    if (!dqi_burst_writable(b)) return; // it returns with the burst
+    if (!dqi_burst_writable(b)) return; // it is freed with the burst
     dqi_burst_columns(b);
     if (gives_back(b)) {
         dqi_bufs_free(b->session, b->bufs[seg] + i, 1);

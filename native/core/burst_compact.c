@@ -1,13 +1,13 @@
-// burst_compact.c: bursts that somebody holds for long. A packet that is a slice keeps its whole super-buffer
-// from the pool, so a script that keeps one packet in a hundred would soon hold the region. Such packets are
-// copied to buffers of their own, in groups that kept packets share.
+// burst_compact.c: compaction of bursts that are kept for long. A packet that is a slice keeps its whole
+// super-buffer out of the pool: a script that keeps one packet in a hundred would soon exhaust the region.
+// Such packets are copied to separate buffers, in groups that kept packets share.
 #include "core/dq_burst.h"
 #include "core/burst.h"
 #include "core/peers.h"
 
 #include <string.h>
 
-// A buffer of the region's spare group, with a holder of its own, or DQI_NO_BUF.
+// Returns a buffer of the region's spare group with a new reference on the group, or DQI_NO_BUF.
 static uint32_t spare_buf(dq_region *r) {
     dqi_lock(&r->spare_lock);
     uint32_t id = dqi_spare_take(r, &r->spare);
@@ -35,7 +35,7 @@ static bool copy_packet(dq_burst *c, const dq_burst *b, uint32_t i, dq_region *r
     return true;
 }
 
-// The region whose groups b keeps for less than a quarter of what they hold, or NULL.
+// Returns the region of which b uses less than a quarter of the groups that it keeps, or NULL.
 static dq_region *wasted(const dq_burst *b) {
     const dq_burst *owner = b->parent ? b->parent : b;
     if (!owner->slices || owner->n_bufs == 0) return NULL;

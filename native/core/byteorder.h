@@ -1,4 +1,4 @@
-// byteorder.h: numbers in files, the low byte first.
+// byteorder.h: little-endian encoding of file fields.
 #ifndef DQI_BYTEORDER_H
 #define DQI_BYTEORDER_H
 

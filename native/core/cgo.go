@@ -1,4 +1,4 @@
-// Package core is what every layer of the engine stands on: errors, clock, atomics, memory and bursts.
+// Package core is the foundation of all engine layers: errors, clock, atomics, memory and bursts.
 package core
 
 /*
@@ -9,4 +9,4 @@ import "C"
 import "embed"
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // an edit of a header rebuilds the packages that import this folder

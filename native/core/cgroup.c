@@ -1,6 +1,6 @@
 // cgroup.c: the memory limit of this process's control groups. A container sees its own group as the root, a
-// service its path from there; a limit holds for all groups below, so each group on the way up is asked.
-// Version 2 has one tree (itself the root, or beside version 1 in `unified`), version 1 one for memory.
+// service its path below the root; a limit covers all groups below it, so each group up to the root is read.
+// Version 2 has one hierarchy (the root itself, or `unified` beside version 1), version 1 one for memory.
 #include "core/cgroup.h"
 #include "core/err.h"
 #include "core/region.h"
@@ -21,14 +21,14 @@ static void ask(search *s, const char *path) {
     unsigned long long v = 0;
     FILE *f = fopen(path, "r");
     if (!f) return;
-    if (fscanf(f, "%llu", &v) == 1 && v < s->least) { // version 2 says "max" where there is none
+    if (fscanf(f, "%llu", &v) == 1 && v < s->least) { // version 2 has "max" for no limit
         s->least = v;
         snprintf(s->file, s->n, "%s", path);
     }
     fclose(f);
 }
 
-// Asks the group and those above it, down to the tree's root.
+// Reads the limits of the group and of its parents, up to the root of the hierarchy.
 static void climb(search *s, const char *tree, const char *group, const char *name) {
     char at[1024], path[2048];
     snprintf(at, sizeof at, "%s", strcmp(group, "/") == 0 ? "" : group);

@@ -1,6 +1,6 @@
-// clock.c: the session's clock. On the real clock it is the monotonic clock moved to the epoch once, at the
-// start, so that pacing and timeouts don't jump with the wall clock; on the virtual clock it stands until
-// dq_advance. The kernel's stamps follow the wall clock: its steps are taken out of them.
+// clock.c: the session's clock. With the real clock it is the monotonic clock, offset once at the start to
+// the Unix epoch, so that pacing and timeouts ignore steps of the wall clock; with the virtual clock it
+// advances by dq_advance only. Kernel timestamps follow the wall clock: its steps are removed from them.
 
 #include "core/clock.h"
 #include "core/session.h"
@@ -19,13 +19,13 @@ int64_t dqi_mono_ns(void) { return read_clock(CLOCK_MONOTONIC); }
 
 void dqi_yield(void) { sched_yield(); }
 
-#define CLOSE_NS 10000 // between two readings of the clock that nothing came between
+#define CLOSE_NS 10000 // two readings of the clock this close were not interrupted
 
 typedef struct reading {
     int64_t mono_ns, wall_ns;
 } reading;
 
-// Both clocks at one time: of some readings, as we may lose the core, the quickest.
+// Reads both clocks at one instant: the quickest of several readings, as the thread may be preempted.
 static reading read_both(void) {
     reading best = {0, 0};
     int64_t quickest = INT64_MAX;
@@ -58,7 +58,7 @@ void dq_advance(dq_session *s, int64_t t_ns) {
 
 // ---- stamps of the wall clock -----------------------------------------------------------------------------
 
-#define STEP_NS INT64_C(1000000) // less is no step: two readings of two clocks, and of two cores, differ too
+#define STEP_NS INT64_C(1000000) // smaller differences are noise between clocks and cores, not a step
 
 void dqi_stamps_set(dqi_stamps *t, int64_t wall_ns, int64_t now_ns) {
     int64_t ahead = wall_ns - now_ns;
@@ -70,7 +70,7 @@ void dqi_stamps_set(dqi_stamps *t, int64_t wall_ns, int64_t now_ns) {
 
 void dqi_stamps_look(dqi_stamps *t, const dq_session *s) {
     int64_t wall = read_clock(CLOCK_REALTIME), now = dq_now(s);
-    if (llabs(wall - now - t->ahead) >= STEP_NS) { // a step, or we lost the core
+    if (llabs(wall - now - t->ahead) >= STEP_NS) { // a step, or the thread was preempted
         reading both = read_both();
         wall = both.wall_ns;
         now = s->start_ns + both.mono_ns - s->mono0_ns;

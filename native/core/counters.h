@@ -1,4 +1,4 @@
-// counters.h: what is counted of packets: one writer each, any reader.
+// counters.h: packet counters: one writer each, any number of readers.
 #ifndef DQI_COUNTERS_H
 #define DQI_COUNTERS_H
 
@@ -13,22 +13,22 @@ typedef struct dqi_counters {
 
 #define DQI_FAULTS 6
 
-// System errors by kind, the last for all others; err 0: none from here on. Any thread.
+// Counts of system errors by errno, the last of all others; err 0: this and later entries are unused.
 typedef struct dqi_fault {
     _Atomic int32_t err;
     dqi_count n;
 } dqi_fault;
 
-// Counts n of errno err. Any thread.
+// Counts n errors of errno err. Any thread.
 void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
 
-// Adds what the counters say to a ledger line. Any thread.
+// Adds the counters to a ledger line. Any thread.
 void dqi_line_add(dq_line *l, const dqi_counters *c);
 
-// Counts n packets dropped by q's poller.
+// Counts n dropped packets. Thread of the counters' writer.
 void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n);
 
-// Adds to a counter with several writers (a transmit queue is sent to by tasks and stages alike).
+// Adds to a counter with several writers (tasks and stages may send on the same transmit queue).
 static inline void dqi_add_shared(dqi_count *c, uint64_t n) {
     atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
-// cpu_target.h: the functions between DQI_TARGET(features) and DQI_TARGET_END may use these features of the
-// processor, with gcc and with clang: they are called where it has them.
+// cpu_target.h: compiles the functions between DQI_TARGET(features) and DQI_TARGET_END for these processor
+// features, with gcc and clang; callers check at run time that the processor has them.
 #ifndef DQI_CPU_TARGET_H
 #define DQI_CPU_TARGET_H
 
@@ -15,7 +15,7 @@
 #define DQI_TARGET_END       _Pragma("GCC pop_options")
 #endif
 
-// Before a loop whose steps don't wait for each other: four of them at a time.
+// Precedes a loop with independent iterations: unrolls it by four.
 #ifdef __clang__
 #define DQI_UNROLL _Pragma("unroll 4")
 #else

@@ -1,4 +1,4 @@
-// crc32c.c: with the processor's instruction where it has one, else by halves of bytes.
+// crc32c.c: CRC-32C with the processor's instruction if available, else four bits at a time.
 #include "core/crc32c.h"
 
 #include <stdbool.h>

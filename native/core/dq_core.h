@@ -1,10 +1,10 @@
-// dq_core.h: what all public calls share: statuses, handles, sessions and their clock, regions, hardware
+// dq_core.h: types shared by all public calls: statuses, handles, sessions and their clock, regions, hardware
 // clocks.
 //
-// Conventions: set-up calls return 0 (DQ_OK) or a negative dq_err and write the thing at fault into a
-// dq_diag. Burst calls return n >= 0 or a negative dq_err and format nothing. Times are int64 nanoseconds
-// since the Unix epoch in the session's clock. "Owner's thread" means the one thread that polls the queue:
-// its worker, or, in direct mode, the task that adopted it.
+// Conventions: set-up calls return 0 (DQ_OK) or a negative dq_err and write a message into a dq_diag. Burst
+// calls return n >= 0 or a negative dq_err and format nothing. Times are int64 nanoseconds since the Unix
+// epoch in the session's clock. "Owner's thread" means the one thread that polls the queue: its worker, or,
+// in direct mode, the task that adopted it.
 #ifndef DQ_CORE_H
 #define DQ_CORE_H
 
@@ -17,10 +17,10 @@
 #define DQ_NAME_LEN    64
 #define DQ_ADDRESS_LEN 1024
 #define DQ_HEADROOM    128 // bytes before each packet, for headers pushed later
-// The receive time of a packet that has none: it was made here, or captured without. 0 is a time.
+// Receive time of a packet without one: allocated locally, or captured without. 0 is a valid time.
 #define DQ_NO_TIME INT64_MIN
 
-// Status of a call. The first eleven are the reference's; a system error is DQ_ESYS - errno.
+// Status of a call. The first eleven are those of NVIDIA DAQIRI; a system error is DQ_ESYS - errno.
 typedef enum dq_err {
     DQ_OK = 0,
     DQ_NULL_PTR = -1,
@@ -36,7 +36,7 @@ typedef enum dq_err {
     DQ_ESYS = -1000,
 } dq_err;
 
-// The object at fault and what to do, in words; empty after success.
+// The error message: the object concerned and a remedy; empty after success.
 typedef struct dq_diag {
     char text[512];
 } dq_diag;
@@ -59,18 +59,18 @@ typedef struct dq_ip {
     uint8_t bytes[16];
 } dq_ip;
 typedef enum dq_proto { DQ_PROTO_NONE, DQ_PROTO_UDP, DQ_PROTO_TCP, DQ_PROTO_ROCE } dq_proto;
-// The least memory limit, in bytes, of this process's control groups; UINT64_MAX: none. *file, of n bytes:
-// where it stands. Reads files.
+// Returns the lowest memory limit, in bytes, of this process's control groups; UINT64_MAX: no limit. Writes
+// the path of the limiting file to file (n bytes). Reads files.
 uint64_t dq_cgroup_memory(char *file, size_t n);
 
-// The name of a status ("NO_SPACE_AVAILABLE"), or strerror's words for a system error. Static or thread-local
-// text.
+// Returns the name of a status ("NO_SPACE_AVAILABLE"), or strerror's text of a system error. Static or
+// thread-local text.
 const char *dq_err_name(int err);
-// "first" to "fourth", as messages call segments 0 to 3, which scripts count from 1 and the reference from 0.
+// Returns "first" to "fourth" for segments 0 to 3, as in messages; scripts count from 1, NVIDIA's API from 0.
 const char *dq_ordinal(uint32_t k);
 
 // ---- sessions ---------------------------------------------------------------------------------------------
-// The wire between the loop interfaces of a session. Probabilities are 0..1; 0 in rate_bps means unlimited.
+// The simulated wire between a session's loop interfaces. Probabilities are 0..1; rate_bps 0 is unlimited.
 typedef struct dq_wire_conf {
     double loss, dup, reorder, corrupt;
     int64_t delay_ns;
@@ -78,17 +78,17 @@ typedef struct dq_wire_conf {
 } dq_wire_conf;
 
 typedef struct dq_session_conf {
-    int32_t virtual_clock;    // 1: no threads; time moves by dq_advance only
-    uint64_t seed;            // of the wire's faults
-    int64_t start_ns;         // time at the start; real clock, 0: the wall clock's
-    int64_t mono_ns;          // real clock: when start_ns was read, by CLOCK_MONOTONIC; 0: just now
+    int32_t virtual_clock;    // 1: no threads; time advances by dq_advance only
+    uint64_t seed;            // seed of the wire's random impairments
+    int64_t start_ns;         // time at the start; real clock, 0: the wall clock
+    int64_t mono_ns;          // real clock: CLOCK_MONOTONIC at start_ns; 0: now
     uint32_t rx_meta_buffers; // burst descriptors of each receive queue
-    uint32_t tx_meta_buffers; // and of each transmit queue
+    uint32_t tx_meta_buffers; // burst descriptors of each transmit queue
     dq_wire_conf wire;
 } dq_session_conf;
 
-// Kinds of memory: X(NAME, name). DARK, for tests: host memory that the CPU can't touch where packets lie,
-// only what stands for a device, at an address of its own.
+// Kinds of memory: X(NAME, name). DARK, for tests: host memory that the CPU can't access at the packets'
+// offsets, only the emulated device at a separate address.
 #define DQ_KIND_ROWS(X)                                                                                      \
     X(HOST, "host")                                                                                          \
     X(HUGE, "huge")                                                                                          \
@@ -103,17 +103,17 @@ typedef enum dq_kind {
         DQ_KINDS
 } dq_kind;
 
-// As configurations write it: "host"; NULL: there is no such kind.
+// Returns the name as in configurations ("host"); NULL: not a valid kind.
 const char *dq_kind_name(int kind);
 
-// What others may do with a region's memory.
+// Access rights of peers and devices to a region's memory.
 enum dq_access { DQ_ACCESS_LOCAL = 1 << 0, DQ_ACCESS_READ = 1 << 1, DQ_ACCESS_WRITE = 1 << 2 };
 
 typedef struct dq_region_conf {
     char name[DQ_NAME_LEN];
     int32_t kind;     // dq_kind
-    int32_t affinity; // NUMA node, -1: any
-    int32_t gpu;      // of kind DEVICE: its number
+    int32_t affinity; // NUMA node; -1: any
+    int32_t gpu;      // kind DEVICE: the GPU's number
     uint32_t access;  // dq_access
     uint32_t num_bufs;
     uint32_t buf_size; // bytes usable in each buffer
@@ -121,27 +121,27 @@ typedef struct dq_region_conf {
 
 int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
 
-// Session clock, ns since the epoch. Any thread.
+// Returns the session clock in ns since the epoch. Any thread.
 int64_t dq_now(const dq_session *s);
-// ns since the epoch at dq_session_new.
+// Returns the time of dq_session_new in ns since the epoch.
 int64_t dq_start_ns(const dq_session *s);
 
-// Virtual clock: moves time forward to t_ns.
+// Virtual clock: advances time to t_ns.
 void dq_advance(dq_session *s, int64_t t_ns);
-// The i-th line of the session's report (what is hardware, software, copy and why; page sizes): true while
-// there is one.
+// Copies line i of the session's report (what runs in hardware or software, copies and their reasons, page
+// sizes) to buf; false: there are fewer lines.
 bool dq_session_report(const dq_session *s, uint32_t i, char *buf, size_t len);
 
 typedef struct dq_region_info {
-    uint8_t *base;     // CPU address of the arena; packets are at base + offset. NULL: the CPU can't read it
-    uint8_t *device;   // where a device has the region; NULL: where the CPU has it
-    uint64_t offset;   // of the region in the arena, bytes
-    uint32_t stride;   // bytes from buffer to buffer
+    uint8_t *base;     // CPU address of the arena; packets are at base + offset. NULL: device-only
+    uint8_t *device;   // device address of the region; NULL: the CPU address
+    uint64_t offset;   // arena offset of the region, bytes
+    uint32_t stride;   // bytes between the starts of adjacent buffers
     uint32_t headroom; // bytes before each packet
     uint32_t num_bufs, buf_size, free_bufs;
-    uint32_t group; // buffers of a super-buffer; 1: there are none
+    uint32_t group; // buffers per super-buffer; 1: no super-buffers
     int32_t kind;
-    int32_t huge; // 1: really on huge pages
+    int32_t huge; // 1: lies on huge pages
 } dq_region_info;
 void dq_region_read(const dq_region *r, dq_region_info *out);
 
@@ -150,13 +150,13 @@ void dq_region_read(const dq_region *r, dq_region_info *out);
 // A PTP hardware clock, /dev/ptpINDEX.
 typedef struct dq_ptp {
     int32_t index;
-    char name[64];          // the driver's
-    int64_t offset_ns;      // it shows so much more than the system's clock (mostly the 37 s from UTC to TAI)
-    int64_t uncertainty_ns; // how exactly that is known
+    char name[64];          // as reported by the driver
+    int64_t offset_ns;      // device time minus system time (mostly the 37 s from UTC to TAI)
+    int64_t uncertainty_ns; // bound of the error of offset_ns
 } dq_ptp;
-// Indices of the clocks that there are, at most max; the number. Control thread.
+// Writes up to max clock indices; returns the total available. Control thread.
 uint32_t dq_ptp_list(int *index, uint32_t max);
-// Reads one. System errors as DQ_ESYS - errno; index and name are there all the same.
+// Reads one clock. Returns system errors as DQ_ESYS - errno; index and name are set in any case.
 int dq_ptp_read(int index, dq_ptp *out);
 
 #endif

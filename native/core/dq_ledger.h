@@ -1,13 +1,13 @@
-// dq_ledger.h: accounts: why packets did not go on, what is counted beside them, histograms.
+// dq_ledger.h: ledger accounts: drop reasons, additional counters, histograms.
 #ifndef DQ_LEDGER_H
 #define DQ_LEDGER_H
 
 #include "core/dq_core.h"
 
-// The tables of this file: one row describes a reason, a figure or a histogram, and all that shows it reads
-// the row (DQ_REASON_ROWS below: enum, ledger, summary, JSON, metrics, Lua, documents).
+// The tables of this file: one row describes a reason, a counter or a histogram, and every output derives
+// from it (DQ_REASON_ROWS below: enum, ledger, summary, JSON, metrics, Lua, documents).
 
-// Why a packet did not go on: X(NAME, name, 1 where the script asked for it, why, what helps).
+// Drop reasons: X(NAME, name, 1 if the script requested the drop, reason, advice).
 #define DQ_REASON_ROWS(X)                                                                                    \
     X(NO_PACKET_BUFFER, "no_packet_buffer", 0,                                                               \
       "the memory region had no free buffer: raise num_bufs or free bursts sooner",                          \
@@ -111,12 +111,12 @@ typedef enum dq_reason {
 
 typedef struct dq_reason_row {
     const char *name;
-    bool wanted; // the script asked for it: no loss
+    bool wanted; // requested by the script: not a loss
     const char *text, *advice;
 } dq_reason_row;
 extern const dq_reason_row dq_reasons[DQ_REASONS];
 
-// Further figures of a line, counters all: X(NAME, name, unit, what it counts).
+// Additional counters of a line: X(NAME, name, unit, what it counts).
 #define DQ_EXTRA_ROWS(X)                                                                                     \
     X(COPIED, "copied", "packets", "packets copied rather than handed over by reference")                    \
     X(DUPLICATED, "duplicated", "packets", "packets that the simulated wire doubled; they count as in, too") \
@@ -191,7 +191,7 @@ typedef enum dq_line_kind {
     DQ_LINE_WRITER
 } dq_line_kind;
 
-// One account: in = out + held + the sum of dropped, exactly when quiescent.
+// One account: in = out + held + the sum of dropped; exact when quiescent.
 typedef struct dq_line {
     char name[DQ_NAME_LEN];  // interface, or stage
     char queue[DQ_NAME_LEN]; // queue name, for RX and TX
@@ -200,16 +200,16 @@ typedef struct dq_line {
     uint64_t in, in_bytes, out, out_bytes, bursts, held;
     uint64_t dropped[DQ_REASONS];
     uint64_t extra[DQ_EXTRAS];
-    double pace_bps, pace_pps; // TX: what was asked for
-    double pace_speed;         // TX: it follows receive times
+    double pace_bps, pace_pps; // TX: the requested rates
+    double pace_speed;         // TX: speed at which it follows receive times
 } dq_line;
 
-#define DQ_SOURCES  256 // sources, or peers, that are counted one by one
+#define DQ_SOURCES  256 // sources, or peers, with separate counters
 #define DQ_PEER_LEN 80
 
-// Histograms of lines: X(NAME, name, unit: packets or ns, kind of line, metric, what it counts, how the
-// summary calls it: none where it tells it in another way). Lines of queues, taps and writers have theirs
-// from the start, stages where they fill one.
+// Histograms of lines: X(NAME, name, unit: packets or ns, kind of line, metric, what it counts, title in the
+// summary; empty: not shown in the summary's list). Lines of queues, taps and writers have theirs from the
+// start, those of stages are created when the stage fills one.
 #define DQ_HISTOGRAM_ROWS(X)                                                                                 \
     X(BURST_SIZE, "burst_size", "packets", RX, "rx.burst.size",                                              \
       "Packets of each burst that a receive queue delivered", "bursts of %s")                                \
@@ -253,19 +253,19 @@ typedef struct dq_histogram_row {
 } dq_histogram_row;
 extern const dq_histogram_row dq_histogram_rows[DQ_HISTOGRAMS];
 
-// Buckets are exact below 32, then 16 to an octave. Of times in ns the last takes more than 128 s.
+// Buckets are exact below 32, then 16 per octave. The last bucket starts above 128 s for times in ns.
 #define DQ_HISTOGRAM_BUCKETS 544
 
-// The largest number that falls into bucket k.
+// Returns the largest value of bucket k.
 uint64_t dq_histogram_most(uint32_t k);
 
-// A histogram of a queue, or of a stage.
+// A histogram of a queue or of a stage.
 typedef struct dq_histogram {
     char name[DQ_NAME_LEN]; // interface, or stage
     int32_t kind;           // dq_histogram_kind
     uint32_t queue_id;
-    uint64_t first, most; // the value that bucket 0 counts; the largest that there can be, 0: any
-    uint64_t sum;         // of the values, less `first` each
+    uint64_t first, most; // value of bucket 0; largest possible value, 0: unlimited
+    uint64_t sum;         // sum of the values, each less `first`
     uint64_t n[DQ_HISTOGRAM_BUCKETS];
 } dq_histogram;
 

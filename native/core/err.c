@@ -1,4 +1,4 @@
-// err.c: the words for statuses and for clocks of receive times.
+// err.c: names of statuses and of timestamp sources.
 #include "core/err.h"
 #include "core/dq_burst.h"
 #include "core/dq_core.h"

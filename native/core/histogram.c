@@ -1,7 +1,7 @@
 #include "core/histogram.h"
 
-#define PARTS 16 // of an octave; the first octaves have buckets of 1
-#define SHIFT 4  // log2 of it
+#define PARTS 16 // buckets per octave; the first octaves have buckets of width 1
+#define SHIFT 4  // log2 of PARTS
 
 uint32_t dqi_histogram_bucket(uint64_t v) {
     if (v < PARTS) return (uint32_t)v;

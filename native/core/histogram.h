@@ -1,7 +1,6 @@
-// histogram.h: histograms that one thread writes and anybody reads.
+// histogram.h: histograms with one writer and any number of readers.
 //
-// Buckets are linear in the logarithm: exact below 32, then 16 to an octave, so that a percentile is off by
-// at most 6 %.
+// Buckets are log-linear: exact below 32, then 16 per octave, so a percentile is off by at most 6 %.
 #ifndef DQI_HISTOGRAM_H
 #define DQI_HISTOGRAM_H
 
@@ -12,9 +11,9 @@ typedef struct dqi_histogram {
     dqi_count sum, n[DQ_HISTOGRAM_BUCKETS];
 } dqi_histogram;
 
-// The bucket that v falls into.
+// Returns the bucket of v.
 uint32_t dqi_histogram_bucket(uint64_t v);
-// Counts one value. Its writer's thread.
+// Counts one value. Writer's thread.
 static inline void dqi_histogram_note(dqi_histogram *s, uint64_t v) {
     dqi_add(&s->sum, v);
     dqi_add(&s->n[dqi_histogram_bucket(v)], 1);
@@ -24,7 +23,7 @@ static inline void dqi_histogram_note_many(dqi_histogram *s, uint64_t v, uint64_
     dqi_add(&s->sum, v * n);
     dqi_add(&s->n[dqi_histogram_bucket(v)], n);
 }
-// Adds what it has to out. Any thread.
+// Adds the counts to out. Any thread.
 void dqi_histogram_read(const dqi_histogram *s, dq_histogram *out);
 
 #endif

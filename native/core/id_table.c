@@ -8,7 +8,7 @@ static uint32_t slot_of(dqi_key key) {
     return (uint32_t)(h >> 40) % DQI_KEY_SLOTS;
 }
 
-// The slot with the key, or the free one where it belongs.
+// Returns the slot of the key, or the free slot for it; *id is its id, 0 if it has none.
 static uint32_t look(const dqi_id_table *t, dqi_key key, uint32_t *id) {
     uint32_t k = slot_of(key);
     for (;; k = (k + 1) % DQI_KEY_SLOTS) {
@@ -19,7 +19,7 @@ static uint32_t look(const dqi_id_table *t, dqi_key key, uint32_t *id) {
 
 static uint32_t add(dqi_id_table *t, dqi_key key) {
     uint32_t id, k = look(t, key, &id), n = atomic_load_explicit(&t->used, memory_order_relaxed);
-    if (id != 0) return id; // another thread was first
+    if (id != 0) return id; // another thread added it first
     if (n == DQI_KEYS) return DQI_KEY_OTHER;
     t->keys[n] = key;
     id = DQI_KEY_FIRST + n;
@@ -41,7 +41,7 @@ uint32_t dqi_key_id(dqi_id_table *t, dqi_key key) {
 
 // ---- peers ------------------------------------------------------------------------------------------------
 
-// c: the family, the port and the scope.
+// Key word c holds the family, the port and the scope.
 bool dqi_key_of_peer(const dq_burst *b, uint32_t i, dqi_key *out) {
     const dqi_sockaddr *p = dqi_burst_peer_addr(b, i);
     if (!p) return false;

@@ -1,4 +1,4 @@
-// ledger_rows.c: the rows of dq_ledger.h as data.
+// ledger_rows.c: the tables of dq_ledger.h as arrays.
 #include "core/dq_ledger.h"
 
 const dq_reason_row dq_reasons[DQ_REASONS] = {

@@ -1,4 +1,4 @@
-// note.c: the lines of a session's report.
+// note.c: lines of a session's report.
 #include "core/session.h"
 
 #include <stdarg.h>
@@ -23,7 +23,7 @@ void dqi_note(dq_session *s, const char *fmt, ...) {
 bool dq_session_report(const dq_session *s, uint32_t i, char *buf, size_t len) {
     dq_session *own = (dq_session *)(uintptr_t)s;
     dqi_lock(&own->notes_lock);
-    const char *text = i < s->n_notes ? s->notes[i] : NULL; // notes stay
+    const char *text = i < s->n_notes ? s->notes[i] : NULL; // notes are never removed
     dqi_unlock(&own->notes_lock);
     if (text) snprintf(buf, len, "%s", text);
     return text != NULL;

@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(dqi_peer) == 32, "what a buffer costs more");
 
-// The last group is filled up: ids go on behind the region's own.
+// The last group is padded: its ids extend beyond num_bufs.
 static uint32_t places(const dq_region *r) { return r->n_groups * r->group; }
 
 static int keep_targets(dq_region *r) {
@@ -22,7 +22,7 @@ int dqi_region_keep_peers(dq_region *r, dq_diag *diag) {
     if (!atomic_load(&r->peers)) {
         size_t bytes = places(r) * sizeof(dqi_peer);
         dqi_peer *p = aligned_alloc(sizeof *p, bytes);
-        if (p) memset(p, 0, bytes); // touched now, not by packets
+        if (p) memset(p, 0, bytes); // prefaulted here rather than on the packet path
         atomic_store(&r->peers, p);
     }
     if (atomic_load(&r->peers) && (!r->session->targets || keep_targets(r) == DQ_OK)) return DQ_OK;
@@ -58,8 +58,8 @@ void dqi_buf_copy_peer(const dq_region *r, uint32_t to, const dq_region *of, uin
     if (target) *target = where ? *where : (dqi_target){0};
 }
 
-// The buffer under whose id packet i's peer is kept: the first of its group where packets lie across. NULL:
-// no region's.
+// Returns the region and, in *id, the buffer under which packet i's peer is recorded: the first of its group
+// where packets cross buffers. NULL: the packet lies in no region.
 static const dq_region *buffer_of(const dq_burst *b, uint32_t i, uint32_t *id) {
     const dq_region *r =
         i < b->n && !dqi_burst_hole(b, 0, i) ? dqi_off_region(b->session, b->off[0][i]) : NULL;

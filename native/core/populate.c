@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-#define PIECE       (64u << 20) // bytes that a thread takes at a time
+#define PIECE       (64u << 20) // bytes that a thread populates at a time
 #define MAX_HELPERS 7
 
 #ifndef MADV_POPULATE_WRITE
@@ -17,11 +17,11 @@
 typedef struct job {
     uint8_t *p;
     uint64_t bytes;
-    _Atomic uint64_t next; // offset of the piece that nobody has taken
+    _Atomic uint64_t next; // offset of the next piece to populate
     _Atomic int err;
 } job;
 
-// One piece. A kernel that does not know the advice leaves the pages to their first users.
+// Populates one piece. A kernel without the advice leaves the pages to fault on first use.
 static int piece(uint8_t *p, uint64_t bytes) {
     while (madvise(p, bytes, MADV_POPULATE_WRITE) != 0)
         if (errno != EINTR && errno != EAGAIN) return errno == EINVAL ? 0 : -errno;

@@ -1,5 +1,5 @@
-// ptp.c: PTP hardware clocks: which there are, which one an interface has, how far one is from the system's
-// clock.
+// ptp.c: PTP hardware clocks: the available clocks, the clock of an interface, and a clock's offset from the
+// system clock.
 #include "core/ptp.h"
 
 #include <dirent.h>
@@ -23,14 +23,14 @@ int64_t dqi_ptp_offset(const struct ptp_clock_time (*readings)[3], uint32_t n, i
     *within = INT64_MAX;
     for (uint32_t i = 0; i < n; i++) {
         int64_t before = ns_of(&readings[i][0]), took = ns_of(&readings[i][2]) - before;
-        if (took < 0 || took / 2 >= *within) continue; // the system's clock was stepped, or another is better
+        if (took < 0 || took / 2 >= *within) continue; // system clock stepped, or another reading is better
         *within = took / 2;
         offset = ns_of(&readings[i][1]) - (before + took / 2);
     }
     return offset;
 }
 
-// Asks the clock in the best way that its driver has; 0 or -errno.
+// Reads the clock's offset by the most precise method of its driver; returns 0 or -errno.
 static int read_offset(int fd, dq_ptp *out) {
     struct ptp_sys_offset_precise precise = {0};
     struct ptp_sys_offset_extended extended = {.n_samples = READINGS};
@@ -45,7 +45,7 @@ static int read_offset(int fd, dq_ptp *out) {
         return 0;
     }
     if (ioctl(fd, PTP_SYS_OFFSET, &plain) != 0) return -errno;
-    struct ptp_clock_time r[READINGS][3]; // readings share the system's times between them
+    struct ptp_clock_time r[READINGS][3]; // adjacent readings share a system time
     for (int i = 0; i < READINGS; i++)
         memcpy(r[i], &plain.ts[(ptrdiff_t)2 * i], sizeof r[i]);
     out->offset_ns = dqi_ptp_offset((const struct ptp_clock_time(*)[3])r, READINGS, &out->uncertainty_ns);

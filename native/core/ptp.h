@@ -6,14 +6,14 @@
 
 #include <linux/ptp_clock.h>
 
-// Index of the clock that stamps an interface's packets (/dev/ptpINDEX); -1: it has none, or there is no such
-// interface. A system call; control thread.
+// Returns the index of the clock that timestamps an interface's packets (/dev/ptpINDEX); -1: it has no clock,
+// or there is no such interface. A system call; control thread.
 int dqi_ptp_of(const char *netdev);
-// Says in the session's report which clock an interface has and how far it is from the system's, or that it
+// Adds to the session's report which clock an interface has and its offset from the system clock, or that it
 // has none.
 void dqi_ptp_note(dq_session *s, const char *iface, const char *netdev);
-// The offset from n readings of system, clock, system, by the reading that took least; *within: half of what
-// that took. Pure.
+// Returns the device clock's offset from n readings of system, device and system clock, by the shortest
+// reading; *within: half of its duration. Pure.
 int64_t dqi_ptp_offset(const struct ptp_clock_time (*readings)[3], uint32_t n, int64_t *within);
 
 #endif

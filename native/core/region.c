@@ -1,6 +1,6 @@
 // region.c: regions and the pools of their buffers.
 //
-// A pool is a stack of buffer ids: the buffer used last is the warmest.
+// A pool is a LIFO stack of buffer ids: the buffer used last is most likely cached.
 #include "core/region.h"
 #include "core/err.h"
 #include "core/session.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_BUF_SIZE (1u << 31) // so that a stride fits its 32 bits
+#define MAX_BUF_SIZE (1u << 31) // a stride must fit in 32 bits
 
 struct dqi_pool {
     dqi_spin lock;
@@ -70,7 +70,7 @@ void dqi_region_want_groups(dq_region *r, uint32_t bytes, uint32_t least) {
     r->want_least = least;
 }
 
-// Groups the region's buffers as was asked for; the last group is filled up, so that none is lost.
+// Forms the requested groups of the region's buffers; the last group is padded, so that no buffer is lost.
 static int form_groups(dq_session *s, dq_region *r, dq_diag *diag) {
     uint32_t num = r->conf.num_bufs;
     r->group = 1;
@@ -171,7 +171,7 @@ void dq_region_read(const dq_region *r, dq_region_info *out) {
     };
     if (!r->pool) return;
     out->free_bufs = dqi_region_level(r) * r->group;
-    if (out->free_bufs > out->num_bufs) out->free_bufs = out->num_bufs; // the last group was filled up
+    if (out->free_bufs > out->num_bufs) out->free_bufs = out->num_bufs; // the last group is padded
 }
 
 uint32_t dqi_region_level(const dq_region *r) {
@@ -223,14 +223,14 @@ static void push_ids(dq_region *r, const uint32_t *ids, uint32_t n) {
     dqi_unlock(&r->pool->lock);
 }
 
-// Gives up one holder of each; those without any return to the pool.
+// Drops one reference of each; buffers without references return to the pool.
 static void drop_holders(dq_region *r, const uint32_t *ids, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         if (atomic_fetch_sub_explicit(&r->holders[ids[i] - r->first_id], 1, memory_order_acq_rel) == 1)
             push_ids(r, ids + i, 1);
 }
 
-// Without a way out of the loop, so that it is vectorised: the common case.
+// Has no early exit, so that the compiler vectorizes the loop: all ids in one region is the common case.
 static bool all_in(const dq_region *r, const uint32_t *ids, uint32_t n) {
     const uint32_t first = r->first_id, num = r->conf.num_bufs;
     uint32_t outside = 0;

@@ -1,8 +1,9 @@
-// ring.h: a bounded queue of pointers between threads, many producers and many consumers.
+// ring.h: a bounded lock-free queue of pointers with many producers and many consumers.
 //
-// Each slot carries a sequence number that says whose turn it is (the bounded queue of D. Vyukov,
-// 1024cores.net): a producer claims a slot by moving the tail, fills it and publishes the slot's number; a
-// consumer does the same at the head. A push to a full ring and a pop from an empty one return at once.
+// Each slot has a sequence number that determines whether it can be filled or emptied (the bounded queue of
+// D. Vyukov, 1024cores.net): a producer claims a slot by advancing the tail, fills it and publishes its
+// sequence number; a consumer does the same at the head. Pushing to a full ring and popping an empty one
+// fail.
 #ifndef DQI_RING_H
 #define DQI_RING_H
 
@@ -14,21 +15,21 @@
 
 typedef struct dqi_slot {
     _Atomic uint32_t seq;
-    uint32_t aux; // travels with the pointer
+    uint32_t aux; // passed along with the pointer
     void *ptr;
 } dqi_slot;
 
 typedef struct dqi_ring {
     dqi_slot *slots;
     uint32_t mask;
-    uint8_t apart1[64]; // producers, consumers and neighbours each on a cache line of their own
+    uint8_t apart1[64]; // keeps producers, consumers and neighbours on separate cache lines
     _Atomic uint32_t tail;
     uint8_t apart2[64];
     _Atomic uint32_t head;
     uint8_t apart3[64];
 } dqi_ring;
 
-// Room for at least n entries, rounded up to a power of two. False: no memory.
+// Allocates room for at least n entries, rounded up to a power of two. False: no memory.
 static inline bool dqi_ring_init(dqi_ring *r, uint32_t n) {
     uint32_t size = 2;
     while (size < n)
@@ -42,7 +43,7 @@ static inline bool dqi_ring_init(dqi_ring *r, uint32_t n) {
     return r->slots != NULL;
 }
 
-// Frees the slots, not what they point to. Fine on a zeroed ring.
+// Frees the slots, not the entries. Valid on a zeroed ring.
 static inline void dqi_ring_free(dqi_ring *r) {
     free(r->slots);
     r->slots = NULL;
@@ -88,7 +89,7 @@ static inline bool dqi_ring_pop(dqi_ring *r, void **ptr, uint32_t *aux) {
     }
 }
 
-// The k-th entry from the head, which stays; NULL: there is none. Consumers stand still.
+// Returns the k-th entry from the head without removing it, or NULL. No consumer may run concurrently.
 static inline void *dqi_ring_peek(const dqi_ring *r, uint32_t k) {
     uint32_t pos = atomic_load_explicit(&r->head, memory_order_acquire) + k;
     const dqi_slot *s = &r->slots[pos & r->mask];

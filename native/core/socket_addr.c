@@ -74,7 +74,7 @@ bool dqi_addr_split(const char *text, char *host, size_t host_len, int32_t *port
         colon = end[1] ? end + 1 : NULL;
     } else {
         colon = strchr(text, ':');
-        if (colon && strchr(colon + 1, ':')) colon = NULL; // a bare IPv6 address
+        if (colon && strchr(colon + 1, ':')) colon = NULL; // a plain IPv6 address
         end = colon ? colon : text + strlen(text);
     }
     size_t n = (size_t)(end - text);
@@ -84,7 +84,7 @@ bool dqi_addr_split(const char *text, char *host, size_t host_len, int32_t *port
     return strspn(host, " \t/?#@[]") == 0 && host[strcspn(host, " \t/?#@[]")] == 0;
 }
 
-// Every local address: one IPv6 socket that also takes IPv4, or, where the kernel has no IPv6, IPv4 alone.
+// Returns all local addresses: an IPv6 socket that also takes IPv4, then IPv4 for kernels without IPv6.
 static int any_address(uint16_t port, dqi_sockaddr *out, int max) {
     dqi_sockaddr any[2] = {{.in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)}},
                            {.in4 = {.sin_family = AF_INET, .sin_port = htons(port)}}};

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
-// Signals belong to the host. But faults are a thread's own, and blocked the kernel would end us.
+// Blocks signals, which the host handles, except synchronous ones: blocked, those would kill the process.
 int dqi_thread_start(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
     sigset_t all, old;
     sigfillset(&all);
@@ -19,7 +19,7 @@ int dqi_thread_start(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void 
 }
 
 void dqi_thread_name(const char *does, const char *name) {
-    char text[16]; // as long as Linux has them
+    char text[16]; // the limit of Linux, including the 0
     snprintf(text, sizeof text, "%s %s", does, name);
     prctl(PR_SET_NAME, text);
 }
