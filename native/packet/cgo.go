@@ -1,4 +1,4 @@
-// Package packet looks into frames and changes them: headers, fields, checksums, rules, flow tables, tunnels.
+// Package packet parses and modifies frames: headers, fields, checksums, rules, flow tables, tunnels.
 package packet
 
 /*
@@ -13,4 +13,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // an edit of a header rebuilds the packages that import this folder

@@ -1,8 +1,8 @@
-// checksum.c: Internet checksums (RFC 1071) of parsed packets, computed, and updated (RFC 1624) where bytes
-// change; prototypes in packet.h.
+// checksum.c: Internet checksums (RFC 1071) of parsed packets, computed, and updated (RFC 1624) for changed
+// bytes; prototypes in packet.h.
 //
-// The one's complement sum does not depend on byte order, so words are summed as they lie in memory, 32 bits
-// a time into 64, and only the folded result is turned to host order.
+// The one's complement sum is independent of byte order, so words are summed in memory order, 32 bits at a
+// time into 64, and only the folded result is converted to host order.
 #include "packet/dq_rules.h"
 #include "packet/packet.h"
 
@@ -35,7 +35,7 @@ uint32_t dqi_csum_add(const uint8_t *p, uint32_t n, uint32_t sum) {
 
 uint16_t dqi_csum_fold(uint32_t sum) { return (uint16_t)~fold(sum); }
 
-// Where the transport's checksum lies; 0 where it cannot be computed: no transport, a fragment, a cut packet.
+// Returns the offset of the transport checksum; 0: none to compute (no transport, a fragment, truncated).
 static uint32_t l4_csum_off(const uint8_t *p, const dqi_pkt *k) {
     if (k->has & DQ_HAS_FRAGMENT) return 0;
     uint32_t claimed = k->has & DQ_HAS_IPV4   ? dqi_be16(p + k->l3 + 2)
@@ -48,7 +48,7 @@ static uint32_t l4_csum_off(const uint8_t *p, const dqi_pkt *k) {
     return 0;
 }
 
-// The transport's checksum counts the addresses, the protocol and the length too, except ICMP over IPv4.
+// The transport checksum includes the addresses, the protocol and the length, except ICMP over IPv4.
 static uint32_t pseudo_header(const uint8_t *p, const dqi_pkt *k, uint32_t l4_len) {
     if (k->has & DQ_HAS_IPV6) {
         uint32_t sum = dqi_csum_add(p + k->l3 + 8, 32, 0);
@@ -58,14 +58,14 @@ static uint32_t pseudo_header(const uint8_t *p, const dqi_pkt *k, uint32_t l4_le
     return dqi_csum_add(p + k->l3 + 12, 8, 0) + l4_len + k->ip_proto;
 }
 
-// The sum over pseudo header and transport, whatever the checksum field holds.
+// Returns the sum over pseudo header and transport, including the checksum field.
 static uint32_t l4_sum(const uint8_t *p, const dqi_pkt *k) {
     uint32_t l4_len = k->end - k->l4;
     if (k->has & DQ_HAS_UDP) l4_len = DQI_UDP_LEN + k->payload_len;
     return dqi_csum_add(p + k->l4, l4_len, pseudo_header(p, k, l4_len));
 }
 
-// Not past the end, also where the header's length was changed since it was parsed.
+// Clips to the end, as the header's length may have changed since it was parsed.
 static uint32_t ipv4_header_len(const uint8_t *p, const dqi_pkt *k) {
     uint32_t n = (uint32_t)(p[k->l3] & 15) * 4;
     return n <= k->end - k->l3 ? n : k->end - k->l3;
@@ -89,7 +89,7 @@ uint8_t dqi_csum_plain(const uint8_t *p, const dqi_pkt *k) {
     if (!ip || !transport || l4_csum_off(p, k) == 0 || k->end != k->len || k->n_vlans > 1) return 0;
     if (k->has & DQ_HAS_UDP && dqi_be16(p + k->l4 + 4) != k->end - k->l4) return 0;
     if (k->has & DQ_HAS_IPV6 && k->l4 - k->l3 != DQI_IPV6_LEN)
-        return 0; // of other headers devices know nothing
+        return 0; // devices don't support other headers
     return ip | transport;
 }
 
@@ -115,7 +115,7 @@ static range common(range a, range b) {
 
 static bool touch(range a, range b) { return common(a, b).to != 0; }
 
-// Whether the bytes say where headers end and what checksums cover, or are checksums.
+// Reports whether the bytes affect header lengths or checksum coverage, or are checksums.
 static bool is_special(range r, const dqi_pkt *k) {
     uint32_t l3 = k->l3, l4 = k->l4;
     if (k->has & DQ_HAS_IPV4 && (touch(r, (range){l3, l3 + 1}) || touch(r, (range){l3 + 2, l3 + 4}) ||
@@ -129,7 +129,7 @@ static bool is_special(range r, const dqi_pkt *k) {
     return k->has & DQ_HAS_ICMP && touch(r, (range){l4 + 2, l4 + 4});
 }
 
-// Headers begin at even offsets, so a byte's weight follows from its own. less: subtracts in one's
+// Headers start at even offsets, so a byte's weight follows from its offset. less: subtracts in one's
 // complement.
 static uint32_t sum_range(const uint8_t *p, range r, bool less) {
     uint32_t sum = 0;
@@ -155,8 +155,8 @@ static uint16_t adjusted(const uint8_t *p, uint32_t sum) {
     return (uint16_t)~fold((uint64_t)(uint16_t)~dqi_be16(p) + sum);
 }
 
-// was: before the change. A UDP checksum of 0 stays none; where something else became UDP there was none to
-// be 0.
+// was: the packet before the change. A UDP checksum of 0 stays 0; if the packet was not UDP before, there was
+// none.
 static void compute_anew(uint8_t *p, const dqi_pkt *was) {
     dqi_pkt now;
     dqi_parse(p, was->len, &now);

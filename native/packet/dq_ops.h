@@ -1,14 +1,14 @@
-// dq_ops.h: the instructions of packet programs, and classic BPF instructions.
+// dq_ops.h: instructions of packet programs and of classic BPF.
 //
-// runtime/expr holds the same numbers as Go constants, and a test compares the two.
+// runtime/expr has the same numbers as Go constants; a test compares the two.
 #ifndef DQ_OPS_H
 #define DQ_OPS_H
 
 #include <stdint.h>
 
-// Opcodes of packet programs: a stack machine on 64-bit numbers and on conditions. Binary operators pop b,
-// then a, and push a∘b. An operand that the packet lacks, or a division by zero, spoils what is computed from
-// it: a comparison with it is false, a number is absent. Arithmetic wraps at 2^64.
+// Opcodes of packet programs: a stack machine on 64-bit numbers and conditions. Binary operators pop b, then
+// a, and push the result of a op b. A missing operand or a division by zero makes the result absent: a
+// comparison with it is false, a number has no value. Arithmetic wraps at 2^64.
 enum dq_opcode {
     DQ_OP_INVALID = 0,
     DQ_OP_PUSH, // imm
@@ -39,18 +39,18 @@ enum dq_opcode {
     DQ_OP_GT_U,
     DQ_OP_GE_U,
     DQ_OP_NOT, // of a condition
-    DQ_OP_JZ, // the condition on top is false: go to instruction c and keep it; else pop and go on. What lies
-              // beneath is not touched before c.
-    DQ_OP_JNZ,     // the same where it is true
-    DQ_OP_RET,     // the last instruction: what is on top is the result; a number holds where it is not 0
-    DQ_OP_LOAD_AT, // a LOAD by bits whose bit_offset grows by the number that it pops, below 2^31
-    DQ_OP_FIND, // pops how many items a list has, then a number of bits as LOAD_AT does; pushes the value of
-                // the first that begins with imm. a: bytes of an item, b: bits of its value, which is at its
-                // end, c: bit offset of the list in the innermost payload, all on byte boundaries
-    DQ_OP_KEEP, // pops a condition: the number beneath is absent where it is false
-    DQ_OP_ZERO, // pops a condition: the number beneath is 0, and there, where it is false
-    DQ_OP_PICK, // pushes a copy of what is c-th on the stack, from the bottom and 0 on
-    DQ_OP_ONES, // unary: how many bits are set
+    DQ_OP_JZ, // if the condition on top is false: jump to instruction c and keep it; else pop it. The code up
+              // to c does not change the stack below.
+    DQ_OP_JNZ,     // likewise, if it is true
+    DQ_OP_RET,     // the last instruction: the top is the result; a number counts as true if it is not 0
+    DQ_OP_LOAD_AT, // LOAD by bits, with the popped number, below 2^31, added to bit_offset
+    DQ_OP_FIND, // pops a list's item count, then a number of bits as LOAD_AT; pushes the value of the first
+                // item whose key is imm. a: bytes of an item, b: bits of the value at its end, c: bit offset
+                // of the list in the innermost payload; all on byte boundaries
+    DQ_OP_KEEP, // pops a condition; if false, the number below becomes absent
+    DQ_OP_ZERO, // pops a condition; if false, the number below becomes a present 0
+    DQ_OP_PICK, // pushes a copy of stack entry c, counted from the bottom and from 0
+    DQ_OP_ONES, // unary: the number of set bits
     DQ_OP_COUNT
 };
 
@@ -65,7 +65,7 @@ typedef struct dq_insn {
     uint64_t imm;
 } dq_insn;
 
-// A classic BPF instruction, laid out as in <linux/filter.h> and <pcap/bpf.h>.
+// A classic BPF instruction, with the layout of <linux/filter.h> and <pcap/bpf.h>.
 typedef struct dq_cbpf_insn {
     uint16_t code;
     uint8_t jt;

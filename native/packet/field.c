@@ -1,8 +1,8 @@
 // field.c: field access and the table of field names.
 //
-// Whole bytes of 1, 2, 4 or 8 on a byte boundary are loaded at once; any other alignment goes through a
-// window of at most 9 bytes. Fields whose place depends on the packet (time to live, the ethertype behind
-// VLAN tags) are first turned into a place, so reading and writing share one path.
+// Whole bytes of 1, 2, 4 or 8 on a byte boundary are loaded at once; any other alignment uses a window of at
+// most 9 bytes. Fields whose position varies with the packet (time to live, the ethertype after VLAN tags)
+// are first converted to a position, so reading and writing share one path.
 #include "packet/field.h"
 #include "core/err.h"
 
@@ -96,7 +96,7 @@ static uint32_t base_of(const dqi_pkt *k, uint8_t base) {
     }
 }
 
-// First byte behind what fields of this base may touch: payload fields don't reach into Ethernet padding.
+// Returns the end of the bytes that fields of this base may access: payload fields exclude Ethernet padding.
 static uint32_t limit_of(const dqi_pkt *k, uint8_t base) {
     switch (base) {
     case DQ_BASE_START:
@@ -108,7 +108,7 @@ static uint32_t limit_of(const dqi_pkt *k, uint8_t base) {
     }
 }
 
-// The place of a header field that moves with the packet; width 0 for metadata that is no part of the packet.
+// Returns the position of a header field that varies with the packet; width 0: metadata outside the packet.
 static place moving_place(const dqi_pkt *k, uint8_t meta) {
     bool v4 = k->has & DQ_HAS_IPV4;
     switch (meta) {
@@ -127,7 +127,7 @@ static place moving_place(const dqi_pkt *k, uint8_t meta) {
     }
 }
 
-// Finds a field inside the packet: false where the packet hasn't got it.
+// Locates a field inside the packet; false: the packet lacks it.
 static bool locate(uint32_t len, const dqi_pkt *k, const dq_field *f, place *at) {
     if (f->need != 0 && !(k->has & f->need)) return false;
     uint32_t limit = len;
@@ -183,7 +183,7 @@ uint64_t dqi_bits_get_le(const uint8_t *p, uint64_t bit, uint32_t width) {
     return v & (UINT64_MAX >> (64 - width));
 }
 
-// Bits in wire order at any alignment: at most 9 bytes are touched.
+// Loads bits in wire order at any alignment: accesses at most 9 bytes.
 static uint64_t load_bits(const uint8_t *p, place at) {
     p += at.bit / 8;
     uint32_t skip = at.bit % 8, n_bytes = (skip + at.width + 7) / 8;
@@ -242,7 +242,7 @@ static void store_bits_le(uint8_t *p, place at, uint64_t v) {
 static void store_bits(uint8_t *p, place at, uint64_t v) {
     for (uint32_t left = at.width; left > 0;) {
         uint64_t bit = at.bit + left - 1; // the lowest bit not written yet
-        uint32_t low = 7 - bit % 8;       // its place in its byte
+        uint32_t low = 7 - bit % 8;       // its position in its byte
         uint32_t n = left < 8 - low ? left : 8 - low;
         uint8_t mask = (uint8_t)(((1u << n) - 1) << low);
         uint8_t *b = p + bit / 8;

@@ -1,22 +1,22 @@
-// flow_table.c: flow tables: the first of many rules that a frame matches. Here they are made;
-// flow_table_lookup.c asks them.
+// flow_table.c: construction of flow tables, which find the first of many rules that a frame matches;
+// flow_table_lookup.c has the lookup.
 //
-// Each rule is masks and values over a key of 64-bit words made from the frame (match_key.h). Rules are
-// ranked by their order. Rules with the same masks form a group and share a hash table of their values, which
-// keeps, for equal values, the lowest rank (of very many some find their bucket full and get another table);
-// rules that differ in one range of ports alone share a map of ports. Rules without a like, and those with
-// two ranges or flex items, are tried one by one. These groups and single rules are the table's steps, sorted
-// by the lowest rank that each can yield. A catch-all is what frames get that no step has a rank for; rules
-// behind it are never reached.
+// Each rule is masks and values over a key of 64-bit words built from the frame (match_key.h). Rules are
+// ranked by their order. Rules with equal masks form a group and share a hash table of their values, which
+// keeps the lowest rank of equal values (rules that find their bucket full go to another hash table); rules
+// that differ in one port range only share a port map. Rules without a group, and those with two ranges or
+// flex items, are tested individually. These groups and single rules are the table's steps, sorted by their
+// lowest rank. A catch-all rule applies to frames that match in no step; rules behind it are unreachable.
 //
 // A table of one rule on ports, with or without a catch-all behind it, compares one word; a table whose first
-// rule is a catch-all reads no packet bytes, unless that rule spreads by hash.
+// rule is a catch-all reads no packet bytes, unless that rule distributes by hash.
 //
-// A table is never changed, since others read it. A change makes the next one: of a large table a layered
-// one, which shares the base and holds what was added and which rules of the base have gone. A lookup asks
-// both. When the layer has grown, or the base has hidden a rule that may now count, a whole table is made
-// again: 10,000 single changes of 10,000 rules cost 0.1 ms each instead of 4. Asking two tables costs a
-// packet more than asking one, so a change of nothing makes the whole again: for when no changes come any
+// A table is immutable, since other threads read it. A change builds the next one: for a large table a
+// layered one, which shares the base and stores the added rules and a bitmap of removed ones. A lookup
+// searches both. When the layer has grown, or the base has hidden a rule that may now match, the whole table
+// is rebuilt: 10,000 single changes of 10,000 rules cost 0.1 ms each instead of 4. A lookup in two tables
+// costs more per packet than in one, so an empty change rebuilds the whole table, for use after the last
+// change.
 // more.
 #include "packet/flow_table.h"
 #include "core/err.h"
@@ -40,13 +40,13 @@ static int by_order(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-// How a rule may be grouped.
+// Returns the kind of step in which a rule may be grouped.
 static flow_table_kind kind_of(const dqi_cond *c) {
     if (!has_extra(c)) return STEP_HASH;
     return !c->flex && c->src_range != c->dst_range ? STEP_PORTS : STEP_SINGLE;
 }
 
-// Order of what has to be equal in a group: masks, and in a group of port ranges values and side too.
+// Compares what must be equal in a group: masks, and in a group of port ranges also values and side.
 static int by_group(const dqi_cond *x, const dqi_cond *y) {
     int d = (int)kind_of(x) - (int)kind_of(y);
     if (d == 0) d = memcmp(&x->mask, &y->mask, sizeof x->mask);
@@ -55,7 +55,7 @@ static int by_group(const dqi_cond *x, const dqi_cond *y) {
     return d;
 }
 
-// Brings rules of one group together; within, by rank.
+// Sorts rules of one group together; within a group, by rank.
 static int by_masks(const void *a, const void *b) {
     const dqi_cond *x = *(const dqi_cond *const *)a, *y = *(const dqi_cond *const *)b;
     int d = by_group(x, y);
@@ -69,8 +69,8 @@ static int by_rank(const void *a, const void *b) {
 
 static uint32_t rank_of(const dqi_flow_table *t, const dqi_cond *c) { return (uint32_t)(c - t->conds); }
 
-// Puts a rule into its bucket, behind those of lower rank. A rule of the same value that is there already
-// stays and hides it. False: the bucket is full.
+// Inserts a rule into its bucket, behind those of lower rank. An existing rule of equal value stays and hides
+// it. False: the bucket is full.
 static bool insert(dqi_flow_table *t, const flow_table_step *s, const dqi_cond *c) {
     const uint64_t h = dqi_flow_table_hash(c, &c->value, s->seed);
     flow_table_slot *slot = &s->slots[(h & (s->n_buckets - 1)) * s->ways];
@@ -87,12 +87,12 @@ static bool insert(dqi_flow_table *t, const flow_table_step *s, const dqi_cond *
 }
 
 enum {
-    LONE_MAX = 64,     // so many rules get buckets of one slot
-    TRIES = 16,        // with as many seeds
-    TRIED_MAX = 16384, // of more rules some find no place with any seed
+    LONE_MAX = 64,     // up to this many rules get buckets of one slot
+    TRIES = 16,        // seeds tried for these
+    TRIED_MAX = 16384, // with more rules some find no slot with any seed
 };
 
-// Fills s's slots anew with rules of a group; how many found no place, and which.
+// Refills s's slots with rules of a group; returns how many found no slot, in left.
 static uint32_t try_hash(dqi_flow_table *t, const flow_table_step *s, const dqi_cond **group, uint32_t n,
                          const dqi_cond **left) {
     uint32_t n_left = 0;
@@ -103,9 +103,9 @@ static uint32_t try_hash(dqi_flow_table *t, const flow_table_step *s, const dqi_
     return n_left;
 }
 
-// Makes a hash table of rules of a group; *n: how many found no place, which come to the front of the group.
-// Buckets have no chain, so that a lookup is a few comparisons without a branch: those of few rules have one
-// slot and are so many that half of all seeds would do.
+// Builds a hash table of a group's rules; *n: number of rules that found no slot, moved to the front of the
+// group. Buckets have no chains, so that a lookup is a few comparisons without a branch: few rules get
+// one-slot buckets, so many that half of all seeds succeed.
 static bool make_hash(dqi_flow_table *t, flow_table_step *s, const dqi_cond **group, uint32_t *n) {
     s->ways = *n <= LONE_MAX ? 1 : BUCKET_WAYS;
     const uint32_t room = s->ways == 1 ? *n * *n / 2 : 2 * *n;
@@ -125,7 +125,7 @@ static bool make_hash(dqi_flow_table *t, flow_table_step *s, const dqi_cond **gr
     return s->slots && left;
 }
 
-// Hash tables for the rules of a group: one, unless some find no place in it.
+// Builds the hash tables of a group's rules: one, unless some rules find no slot in it.
 static bool add_hashes(dqi_flow_table *t, const dqi_cond **group, uint32_t n) {
     while (n > 0) {
         flow_table_step *s = &t->steps[t->n_steps++];
@@ -147,7 +147,7 @@ static bool make_ports(dqi_flow_table *t, flow_table_step *s, const dqi_cond **g
     return ok;
 }
 
-// Makes the steps for n rules of one group. False: no memory.
+// Builds the steps of a group's n rules. False: no memory.
 static bool add_group(dqi_flow_table *t, const dqi_cond **group, uint32_t n) {
     flow_table_kind kind = n < GROUP_MIN ? STEP_SINGLE : kind_of(group[0]);
     for (uint32_t i = 0; kind == STEP_SINGLE && i < n; i++)
@@ -199,7 +199,7 @@ static void add_rule(dqi_flow_table *t, const dq_rule *r) {
     if (to->rss) t->rss = dqi_rss_default();
 }
 
-// Rules on a single port alone become ranges of one port, so that they share the map of others.
+// Converts rules on a single port only to ranges of one port, so that they share the map of the others.
 static void make_ranges(dqi_flow_table *t) {
     const uint64_t ports = 0xffff;
     for (uint32_t i = 0; i < t->n; i++) {
@@ -301,19 +301,19 @@ void dqi_flow_table_free(dqi_flow_table *t) {
 
 // ---- changing ---------------------------------------------------------------------------------------------
 
-enum { LAYERED_MIN = 16 }; // smaller tables are made anew: that is soon done, and asking one is faster
+enum { LAYERED_MIN = 16 }; // smaller tables are rebuilt: fast, and one lookup is faster than two
 
-// A change on its way: which rules of the base are gone, and the rules that the layer will have.
+// A change in progress: removed rules of the base, and the rules of the new layer.
 typedef struct change {
     const dqi_flow_table *base;
     uint64_t *gone;
     uint32_t n_gone;
     dq_rule *rules;
     uint32_t n;
-    bool whole; // a layer won't do, or isn't wanted any more
+    bool whole; // a layer is not possible, or no longer wanted
 } change;
 
-// The index of the rule with this order, or n.
+// Returns the index of the rule with this order, or n.
 static uint32_t find(const dq_rule *rules, uint32_t n, uint64_t order) {
     uint32_t lo = 0, hi = n;
     while (lo < hi) {
@@ -364,7 +364,7 @@ static bool take_out(change *c, uint64_t order) {
     return true;
 }
 
-// The layer may grow with the root of the table: then neither it nor making the whole again costs much.
+// Limits the layer to about the square root of the table's size, which bounds the cost of layer and rebuild.
 static bool outgrown(const change *c) {
     uint64_t size = c->n + c->n_gone;
     return c->whole || c->base->n_rules < LAYERED_MIN || size * size > 2 * (uint64_t)c->base->n_rules;

@@ -1,4 +1,4 @@
-// flow_table.h: between flow_table.c, which makes flow tables, and flow_table_lookup.c, which asks them.
+// flow_table.h: internals of flow tables, shared by flow_table.c (construction) and flow_table_lookup.c.
 #ifndef DQI_FLOW_TABLE_H
 #define DQI_FLOW_TABLE_H
 
@@ -9,36 +9,36 @@
 
 enum { NO_RANK = DQI_NO_RANK, BUCKET_WAYS = 4 };
 
-// What a rule does with a frame.
+// The action of a rule on a frame.
 typedef struct flow_table_target {
     uint32_t flow_id;
-    uint16_t n_queues; // 0: the answer for no match
+    uint16_t n_queues; // 0: no rule matched
     uint16_t rss;
     uint16_t queues[DQ_RULE_MAX_QUEUES];
 } flow_table_target;
 
-// A rule in a hash table: the upper half of its hash as a tag, and its rank below; a free place is NO_RANK. A
-// slot exclusive-or a key's tag is the rank where the tags are equal, else larger than any rank.
+// A rule in a hash table: the upper half of its hash as a tag, its rank below; NO_RANK: free. A slot XOR a
+// key's tag is the rank if the tags are equal, else larger than any rank.
 typedef uint64_t flow_table_slot;
 #define FLOW_TABLE_TAG(hash) ((hash) & ~(uint64_t)UINT32_MAX)
 
 typedef enum flow_table_kind {
     STEP_SINGLE, // one rule
-    STEP_HASH,   // rules with equal masks: a hash table of their values
-    STEP_PORTS,  // rules that differ in a range of ports alone
+    STEP_HASH,   // rules with equal masks: a hash table of the values
+    STEP_PORTS,  // rules that differ in one port range only
 } flow_table_kind;
 
-// cond is the single rule's, or that of the group's first rule, which gives the masks.
+// cond is the condition of the single rule, or of the group's first rule, which defines the masks.
 typedef struct flow_table_step {
     flow_table_kind kind;
-    uint32_t rank; // lowest that this step can yield
+    uint32_t rank; // lowest rank in this step
     const dqi_cond *cond;
-    flow_table_slot *slots; // HASH: buckets of `ways` slots; of rules in one bucket the lower rank is first
+    flow_table_slot *slots; // HASH: buckets of `ways` slots; within a bucket, lower ranks come first
     uint32_t ways;          // 1 or BUCKET_WAYS
     uint32_t n_buckets;     // a power of two
-    uint64_t seed;          // of hashes
+    uint64_t seed;          // of the hash function
     dqi_port_map *ports;    // PORTS
-    uint32_t shift;         // of the ports in KEY_L4
+    uint32_t shift;         // bit position of the ports in KEY_L4
 } flow_table_step;
 
 // One word of a rule's condition.
@@ -57,32 +57,32 @@ typedef enum flow_table_shape {
 struct dqi_flow_table {
     const dqi_level *level;
     flow_table_shape shape;
-    uint32_t n;       // rules that can be reached
-    uint32_t n_rules; // all
-    bool shadowed;    // a group left out a rule, or some of its ports, as an equal one comes before
+    uint32_t n;       // reachable rules
+    uint32_t n_rules; // all rules
+    bool shadowed;    // a group left out a rule, or some of its ports, that an equal one of lower rank covers
     uint32_t n_steps;
-    uint32_t last;  // rank of frames that no step has one for: a catch-all's, or n
-    uint32_t words; // of the key, that some rule needs
-    dqi_key any;    // bits of the key that some rule looks at
-    bool plain_ok;  // no rule looks further than fixed offsets can
+    uint32_t last;  // rank of frames that match in no step: that of a catch-all rule, or n
+    uint32_t words; // bitmap of the key words that rules need
+    dqi_key any;    // key bits that rules test
+    bool plain_ok;  // rules test fixed offsets only
     const dqi_rss *rss;
     dqi_cond *conds; // by rank
-    // The words of all conditions side by side: checks[rank * n_words + k] is of word[k].
+    // The words of all conditions, interleaved: checks[rank * n_words + k] is of word[k].
     uint32_t n_words;
     uint8_t word[KEY_WORDS];
-    flow_table_check *checks;   // of n + 1 ranks: the last has no masks
-    bool exact;                 // no step goes by tags of hashes
-    flow_table_target *targets; // by rank; targets[n] is the answer for no match
+    flow_table_check *checks;   // of n + 1 ranks: the last has empty masks
+    bool exact;                 // no step uses hash tags
+    flow_table_target *targets; // by rank; targets[n] is used if no rule matches
     flow_table_step *steps;
-    dq_rule *rules; // in order; of all of them the first n can be reached
+    dq_rule *rules; // by priority; the first n are reachable
     _Atomic uint32_t refs;
 
-    dqi_flow_table *base; // of a layered table: what it changes
-    uint64_t *gone;       // bit i: rule i of base is not there any more
+    dqi_flow_table *base; // of a layered table: the unchanged base
+    uint64_t *gone;       // bitmap: rule i of base is removed
 };
 
-// A hash of the key's words under the condition's masks (values of rules are masked already), as the kernel
-// `hash` of a dqi_level makes it: its lower half leads to the bucket, its upper half is a tag.
+// Hashes the key's words under the condition's masks (values of rules are masked already) as the kernel
+// `hash` of a dqi_level does: the lower half selects the bucket, the upper half is the tag.
 static inline uint64_t dqi_flow_table_hash(const dqi_cond *c, const dqi_key *key, uint64_t seed) {
     uint64_t h = seed;
     for (uint32_t words = c->words; words != 0; words &= words - 1) {

@@ -1,18 +1,18 @@
-// flow_table_lookup.c: which rule of a flow table a frame matches first (flow_table.c says how tables are
-// made).
+// flow_table_lookup.c: finds the first matching rule of a flow table (flow_table.c has the construction).
 //
-// 64 frames get their keys at once, as columns of words: of the commonest shape (dqi_plain) by a kernel of
-// the processor's instruction set (lanes.h), others by a parse. Neighbours that no rule can tell apart share
-// a key, so a burst of one flow is looked up once. The keys that are left walk through the table's steps
-// together, best rank in hand, until no later step can be better: the hashes and loads of one don't wait for
-// those of another, and the cost grows with the number of different masks, not with the number of rules.
+// The keys of 64 frames are built at once, as columns of words: for the most common shape (dqi_plain) by a
+// kernel of the processor's instruction set (lanes.h), for others by parsing. Neighbours that no rule
+// distinguishes share a key, so a burst of one flow needs one lookup. The remaining keys pass through the
+// table's steps together, each with its best rank so far, until no later step can improve it: hashes and
+// loads of different keys overlap, and the cost grows with the number of distinct masks, not with the number
+// of rules.
 #include "core/cpu_target.h"
 #include "packet/flow_table.h"
 
 enum {
-    FEW = DQI_LANES / 4, // keys that are moved together; more walk with the frames between them
-    NEAR_BUCKETS = 1024, // so many are in a core's cache
-    STEPS_AT_ONCE = 4    // before a look at whether the rest could change anything
+    FEW = DQI_LANES / 4, // up to this many keys are compacted; else all frames are looked up
+    NEAR_BUCKETS = 1024, // this many fit in a core's cache
+    STEPS_AT_ONCE = 4    // steps between checks whether later ones can matter
 };
 
 #define PLAIN_UDP_WORD                                                                                       \
@@ -23,7 +23,7 @@ static inline uint64_t plain_l4_word(const uint8_t *p) {
     return (uint64_t)dqi_be16(p + 16) << 48 | (uint64_t)p[23] << 40 | has << 32 | dqi_be32(p + 34);
 }
 
-// True when a frame does not match the one rule on ports.
+// Reports whether a frame does not match the one rule on ports.
 static bool misses_l4(const uint8_t *p, uint32_t len, uint64_t mask, uint64_t value) {
     dqi_key key;
     if (dqi_plain(p, len)) {
@@ -36,16 +36,16 @@ static bool misses_l4(const uint8_t *p, uint32_t len, uint64_t mask, uint64_t va
     return (key.w[KEY_L4] & mask) != value;
 }
 
-// Keys that walk together.
+// Keys that are looked up together.
 typedef struct walkers {
     uint32_t n;
     dqi_keys plain;
-    dqi_col word[KEY_WORDS]; // of keys; those that the table needs
+    dqi_col word[KEY_WORDS]; // of keys; those that the table uses
     uint8_t of[DQI_LANES];   // the frame of each key
     const uint8_t *p[DQI_LANES];
-    dqi_pkt pkt[DQI_LANES];                    // of frames, where parsed
-    uint64_t own[DQI_LANES], below[DQI_LANES]; // the lowest ranks so far, in the table and in its base
-    // of the last frame of those before, unless it was parsed
+    dqi_pkt pkt[DQI_LANES];                    // of parsed frames
+    uint64_t own[DQI_LANES], below[DQI_LANES]; // lowest ranks so far in the table and its base
+    // The last frame of the previous group, unless it was parsed.
     bool fresh; // there is none
     dqi_key last;
     const flow_table_target *last_to;
@@ -55,8 +55,7 @@ static inline bool has_gone(const uint64_t *gone, uint32_t rank) { return gone[r
 
 static inline uint64_t lower(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// ways is a constant where this is called. No branch: where frames of many flows come, nobody could tell
-// where it leads.
+// ways is a constant at each call. Branch-free: with frames of many flows branches would be mispredicted.
 static inline void walk_buckets(const flow_table_step *s, uint32_t ways, const uint64_t *h, uint32_t n,
                                 uint64_t *best) {
     const flow_table_slot *slots = s->slots;
@@ -72,7 +71,7 @@ static inline void walk_buckets(const flow_table_step *s, uint32_t ways, const u
     }
 }
 
-// Ranks whose tags are the hash's: who is taken in the end is compared then.
+// Finds ranks by the hash's tags; mend compares the keys of the final ranks.
 static void walk_hash(const dqi_flow_table *t, const flow_table_step *s, const walkers *w, uint64_t *best) {
     dqi_col hash;
     const uint64_t *h = hash.v;
@@ -93,7 +92,7 @@ static void walk_hash(const dqi_flow_table *t, const flow_table_step *s, const w
     walk_buckets(s, BUCKET_WAYS, h, w->n, best);
 }
 
-// Bits that differ from what the condition's masks ask for.
+// Collects the bits that differ from the condition's masked values.
 static inline void differ(const dqi_cond *c, const walkers *w, uint64_t *diff) {
     for (uint32_t i = 0; i < w->n; i++)
         diff[i] = (w->word[KEY_L4].v[i] & c->mask.w[KEY_L4]) ^ c->value.w[KEY_L4];
@@ -105,7 +104,7 @@ static inline void differ(const dqi_cond *c, const walkers *w, uint64_t *diff) {
     }
 }
 
-// shift is a constant where this is called.
+// shift is a constant at each call.
 static inline void walk_port(const flow_table_step *s, uint32_t shift, const walkers *w, uint64_t *best) {
     const uint64_t *l4 = w->word[KEY_L4].v, mask = s->cond->mask.w[KEY_L4], value = s->cond->value.w[KEY_L4];
     const dqi_port_map *ports = s->ports;
@@ -147,7 +146,7 @@ static bool meets(const dqi_cond *c, const dqi_key *key, const walkers *w, uint3
     return dqi_cond_words(c, key) && meets_extra(c, w, i);
 }
 
-// The rank of frames that no step has one for.
+// Returns the rank of frames that match in no step.
 static uint32_t other(const dqi_flow_table *t, const uint64_t *gone) {
     return t->last < t->n && gone && has_gone(gone, t->last) ? t->n : t->last;
 }
@@ -157,7 +156,7 @@ static void key_of(const dqi_flow_table *t, const walkers *w, uint32_t i, dqi_ke
         key->w[t->word[k]] = w->word[t->word[k]].v[i];
 }
 
-// The rank of key i where the tags were wrong, or the rule is gone: each step is asked exactly.
+// Returns the exact rank of key i if a tag collided or the rule is removed, by comparing keys in each step.
 static uint32_t walk_alone(const dqi_flow_table *t, const uint64_t *gone, const walkers *w, uint32_t i) {
     uint32_t best = other(t, gone);
     dqi_key key;
@@ -182,7 +181,7 @@ static uint32_t walk_alone(const dqi_flow_table *t, const uint64_t *gone, const 
     return best;
 }
 
-// True when each of n ranks is below this one.
+// Reports whether each of n ranks is below this one.
 static bool all_below(const uint64_t *best, uint32_t n, uint32_t rank) {
     uint64_t worst = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -190,7 +189,7 @@ static bool all_below(const uint64_t *best, uint32_t n, uint32_t rank) {
     return worst < rank;
 }
 
-// Bits in which key i differs from the rule of a rank. n_words is a constant where this is called.
+// Returns the bits in which key i differs from the rule of a rank. n_words is a constant at each call.
 static inline uint64_t wrong_bits(const dqi_flow_table *t, uint32_t n_words, const uint64_t *const *word,
                                   uint32_t i, uint64_t rank) {
     const flow_table_check *c = &t->checks[rank * n_words];
@@ -200,8 +199,8 @@ static inline uint64_t wrong_bits(const dqi_flow_table *t, uint32_t n_words, con
     return diff;
 }
 
-// Asks exactly for keys that differ from the rule of their rank, as its tag was that of another, and for
-// those whose rule is gone. Both are rare: first all are looked at together.
+// Looks up exactly the keys that differ from the rule of their rank (another key has the same tag) and those
+// whose rule is removed. Both are rare, so all keys are first checked together.
 static inline void mend(const dqi_flow_table *t, uint32_t n_words, const uint64_t *gone, const walkers *w,
                         uint32_t none, uint64_t *best) {
     const uint32_t n = w->n;
@@ -219,8 +218,8 @@ static inline void mend(const dqi_flow_table *t, uint32_t n_words, const uint64_
             best[i] = walk_alone(t, gone, w, i);
 }
 
-// For each key the rank of the first rule that it matches, of those that are not gone (NULL: all are there);
-// n without one.
+// Computes for each key the rank of the first matching rule that is not in gone (NULL: none is removed); n if
+// none matches.
 static void walk(const dqi_flow_table *t, const uint64_t *gone, const walkers *w, uint64_t *best) {
     const uint32_t none = other(t, gone), n = w->n;
     for (uint32_t i = 0; i < n; i++)
@@ -266,7 +265,7 @@ static uint16_t spread(const dqi_flow_table *t, const flow_table_target *to, con
     return to->queues[dqi_rss_queue(hash, to->n_queues)];
 }
 
-// The words of plain frames that the kernel doesn't make; where they differ from the frame before.
+// Computes the words of plain frames that the kernel does not; returns where neighbours differ.
 static uint64_t more_words(const dqi_flow_table *t, const uint8_t *base, const uint64_t *off, uint32_t n,
                            uint64_t plain, walkers *w) {
     uint64_t changed = 0;
@@ -289,7 +288,7 @@ static uint64_t more_words(const dqi_flow_table *t, const uint8_t *base, const u
     return changed;
 }
 
-// Parses frame i, which is not plain, and makes its key.
+// Parses frame i, which is not plain, and builds its key.
 static void make_odd(const dqi_flow_table *t, const uint8_t *p, uint32_t len, uint32_t i, walkers *w) {
     dqi_key key;
     dqi_parse(p, len, &w->pkt[i]);
@@ -302,7 +301,7 @@ static void make_odd(const dqi_flow_table *t, const uint8_t *p, uint32_t len, ui
     }
 }
 
-// Makes the keys of frames; bit i of the result: frame i's may be another than that of the frame before.
+// Builds the keys of frames; bit i of the result: frame i's may differ from that of the frame before.
 static uint64_t gather(const dqi_flow_table *t, const dqi_packets *in, walkers *w) {
     const uint64_t all = in->n == DQI_LANES ? UINT64_MAX : (1ull << in->n) - 1;
     uint64_t plain = 0, changed = w->fresh;
@@ -328,7 +327,7 @@ static uint64_t gather(const dqi_flow_table *t, const dqi_packets *in, walkers *
     return (changed | odd | odd << 1) & all;
 }
 
-// Moves the keys of the frames in bits to the front.
+// Compacts the keys of the frames in bits to the front.
 static void gather_keys(const dqi_flow_table *t, uint64_t bits, walkers *w) {
     w->n = 0;
     for (; bits != 0; bits &= bits - 1)
@@ -340,7 +339,7 @@ static void gather_keys(const dqi_flow_table *t, uint64_t bits, walkers *w) {
     }
 }
 
-// What is to be done with frames of key i.
+// Returns the action for frames of key i.
 static const flow_table_target *target_of(const dqi_flow_table *t, const walkers *w, uint32_t i) {
     const dqi_flow_table *base = t->base;
     const uint64_t rank = w->own[i], below = w->below[i];
@@ -349,7 +348,7 @@ static const flow_table_target *target_of(const dqi_flow_table *t, const walkers
     return own ? &t->targets[rank] : &base->targets[below];
 }
 
-// Gives frames [i, end) what is to be done with them.
+// Stores the action for frames [i, end).
 static void put(const dqi_flow_table *t, const flow_table_target *to, const dqi_packets *in, uint32_t i,
                 uint32_t end, const walkers *w, uint32_t *flow_id, uint16_t *queue) {
     const uint32_t id = to->flow_id;
@@ -362,8 +361,8 @@ static void put(const dqi_flow_table *t, const flow_table_target *to, const dqi_
         queue[k] = spread(t, to, in->base + in->off[k], in->len[k], &w->pkt[k]);
 }
 
-// Looks up keys of runs of frames. bits: where runs begin; the first frames may belong to the last run of
-// those before.
+// Looks up one key per run of frames. bits: starts of runs; the first frames may belong to the last run of
+// the previous group.
 static void look_up_runs(const dqi_flow_table *t, const dqi_packets *in, uint64_t bits, walkers *w,
                          uint32_t *flow_id, uint16_t *queue) {
     gather_keys(t, bits, w);
@@ -377,7 +376,7 @@ static void look_up_runs(const dqi_flow_table *t, const dqi_packets *in, uint64_
     put(t, w->last_to, in, at, in->n, w, flow_id, queue);
 }
 
-// base: the table is a layered one (a constant where this is called).
+// base: the table is layered (a constant at each call).
 static inline void put_each(const dqi_flow_table *t, bool base, const dqi_packets *in, const walkers *w,
                             uint32_t *flow_id, uint16_t *queue) {
     const flow_table_target *targets = t->targets;
@@ -403,8 +402,8 @@ static void look_up_each(const dqi_flow_table *t, const dqi_packets *in, walkers
     w->last_to = target_of(t, w, w->n - 1);
 }
 
-// True when all frames are plain UDP and none differs to any rule from the last before them. Asked where
-// rules look at ports alone: what else the word has is the same in all plain UDP frames.
+// Reports whether all frames are plain UDP and no rule distinguishes them from the last frame before. Used if
+// rules test ports only: the word's other parts are equal in all plain UDP frames.
 static bool go_on(const dqi_flow_table *t, const dqi_packets *in, const walkers *w) {
     const uint64_t any = t->any.w[KEY_L4];
     const uint32_t ports = (uint32_t)any, last = (uint32_t)w->last.w[KEY_L4] & ports;
@@ -438,12 +437,12 @@ static void classify_general(const dqi_flow_table *t, const uint8_t *base, const
     }
 }
 
-// One rule on ports, perhaps with a catch-all behind it: its miss target is targets[1] either way.
+// Handles one rule on ports, perhaps followed by a catch-all: targets[1] is the miss target either way.
 static void classify_one_l4(const dqi_flow_table *t, const uint8_t *base, const uint64_t *off,
                             const uint32_t *len, uint32_t n, uint32_t *flow_id, uint16_t *queue) {
     const uint64_t mask = t->conds[0].mask.w[KEY_L4], value = t->conds[0].value.w[KEY_L4];
     const flow_table_target hit = t->targets[0], other = t->targets[1];
-    // Of a plain UDP frame only the ports, the word's low half, can differ, unless a length is asked for.
+    // In a plain UDP frame only the ports, the word's low half, can differ, unless a rule tests a length.
     const bool by_ports = mask >> 48 == 0 && ((PLAIN_UDP_WORD ^ value) & mask) >> 32 == 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint8_t *p = base + off[i];

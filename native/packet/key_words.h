@@ -1,5 +1,5 @@
-// key_words.h: the words of a packet's key (match_key.h), in a header of its own: the eBPF program of the
-// engine xdp makes the same key.
+// key_words.h: the words of a packet's key (match_key.h), in a separate header: the eBPF program of the
+// engine xdp builds the same key.
 #ifndef DQI_KEY_WORDS_H
 #define DQI_KEY_WORDS_H
 

@@ -1,10 +1,11 @@
-// lane_body.h: the loops over lanes, included by lane_level.c once for each instruction set.
+// lane_body.h: loops over lanes, included by lane_level.c once per instruction set.
 //
-// Before each inclusion: LEVEL is the level's name, WIDTH the 64-bit lanes of a vector. BITS(v) makes a
-// number of the lanes' top bits; EQUAL and LESS (of numbers below 2^63) give all ones or 0, SPREAD copies
-// of each lane's top bit; LOW_TIMES(v, k) is each lane's lower half times k; WIRE turns lanes
-// to or from wire order, LITTLE to or from the little-endian one; LANE_BITS has bit j in lane j; NEXT(a, b)
-// is b moved up by one lane, behind the last of a; WORDS reads the 8 bytes so far behind each address, GATHER
+// Before each inclusion: LEVEL is the level's name, WIDTH the number of 64-bit lanes of a vector. BITS(v)
+// packs the lanes' top bits into a number; EQUAL and LESS (of numbers below 2^63) yield all ones or 0, SPREAD
+// copies of each lane's top bit; LOW_TIMES(v, k) is each lane's lower half times k; WIRE converts lanes to or
+// from wire order, LITTLE to or from little endian; LANE_BITS has bit j in lane j; NEXT(a, b) is b shifted up
+// by one lane after the last of a; WORDS reads the 8 bytes at that offset from each address, GATHER the words
+// w12 to w36. The compiler maps vector operators to the instruction set.
 // the words from w12 to w36. The compiler turns operators on vectors into whatever the instruction set has.
 
 #define GLUE2(a, b) a##_##b
@@ -18,18 +19,17 @@
 #define VR          NAME(vr)
 
 typedef uint64_t VU __attribute__((vector_size(8 * WIDTH), may_alias));
-typedef uint64_t VL
-    __attribute__((vector_size(8 * WIDTH), may_alias, aligned(8))); // as columns of bursts are
+typedef uint64_t VL __attribute__((vector_size(8 * WIDTH), may_alias, aligned(8))); // as in bursts' columns
 typedef uint32_t VH __attribute__((vector_size(8 * WIDTH), may_alias, aligned(4)));
-typedef uint32_t VN __attribute__((vector_size(4 * WIDTH), may_alias, aligned(4))); // lengths of bursts
-typedef uint64_t VR __attribute__((vector_size(32), may_alias, aligned(1)));        // bytes of a packet
+typedef uint32_t VN __attribute__((vector_size(4 * WIDTH), may_alias, aligned(4))); // burst lengths
+typedef uint64_t VR __attribute__((vector_size(32), may_alias, aligned(1)));        // packet bytes
 typedef int64_t VS __attribute__((vector_size(8 * WIDTH), may_alias));
 
 // Lanes i .. i + WIDTH of a column.
 #define AT(col)         (*(VU *)((col)->v + i))
 #define CONST_AT(col)   (*(const VU *)((col)->v + i))
 #define EACH            for (uint32_t i = 0; i < DQI_LANES; i += WIDTH)
-#define SOME            for (uint32_t i = 0; i < l->n; i += WIDTH) // those in use
+#define SOME            for (uint32_t i = 0; i < l->n; i += WIDTH) // lanes in use
 #define PUT(mask, cond) (mask) |= (uint64_t)BITS(cond) << i
 #define ALL(x)          ((VU){0} + (x))
 #define WHERE(m, v)     ((m) & (v))
@@ -101,7 +101,7 @@ static void NAME(reach)(const dqi_lanes *l, const dqi_col *from, dqi_col *at) {
 }
 
 static uint64_t NAME(holding)(const dqi_lanes *l, const dqi_col *at, const dqi_col *limit, uint64_t end) {
-    uint64_t outside = 0; // where the difference is negative
+    uint64_t outside = 0; // lanes where the difference is negative
     SOME PUT(outside, CONST_AT(limit) + CONST_AT(&l->p) - CONST_AT(at) - end);
     return ~outside;
 }

@@ -1,4 +1,4 @@
-// lane_keys.h: words of keys and their hashes, a part of lane_body.h.
+// lane_keys.h: key words and their hashes, part of lane_body.h.
 
 static uint64_t NAME(keys)(const dqi_packets *packets, dqi_keys *k) {
     const dqi_packets in = *packets;
@@ -25,7 +25,7 @@ static uint64_t NAME(keys)(const dqi_packets *packets, dqi_keys *k) {
     return plain;
 }
 
-// n_words is a constant where this is called.
+// n_words is a constant at each call.
 static inline void NAME(hash_words)(const dqi_key_part *part, uint32_t n_words, uint64_t seed, uint32_t n,
                                     dqi_col *h) {
     for (uint32_t i = 0; i < n; i += WIDTH) {

@@ -1,8 +1,8 @@
-// lane_level.c: the loops over lanes for each instruction set, and the choice between them.
+// lane_level.c: instantiates the loops over lanes for each instruction set, and selects one.
 //
-// The portable level is two lanes wide, which every 64-bit processor has; x86-64 also gets AVX2 where the
-// processor has it. AVX-512 was tried and is no faster here: most of the time goes into bringing packets'
-// words into columns.
+// The portable level is two lanes wide, which suits every 64-bit processor; x86-64 also has AVX2 if
+// supported. AVX-512 was measured and is no faster: most of the time is spent moving packets' words into
+// columns.
 #include "packet/lanes.h"
 #include "packet/lane_ops.h"
 #include "core/cpu_target.h"
@@ -21,7 +21,7 @@ static uint64_t floor_mod(int64_t a, int64_t b) {
 
 enum { PLAIN_L4 = 34, PLAIN_IP_CSUM = 24, PLAIN_UDP_CSUM = 40, PLAIN_TCP_CSUM = 50 };
 
-// A number whose bytes, from the highest down, lie in memory in that order; and where byte k of a word is.
+// A number whose bytes, from the highest down, are in memory order; and the shift of byte k of a word.
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define DQI_BYTES(v)      __builtin_bswap64(v)
 #define DQI_BYTE_SHIFT(k) (8 * (k))
@@ -46,8 +46,8 @@ static inline void store16(uint8_t *p, uint64_t v) {
     memcpy(p, &low, 2);
 }
 
-// Bits of bytes 12 to 43 that say that a frame is plain with UDP, and how long: ethertype, version and header
-// length, total length, fragment, protocol, UDP length.
+// Bits of bytes 12 to 43 that determine that a frame is plain UDP, and its lengths: ethertype, version and
+// header length, total length, fragment, protocol, UDP length.
 enum { PLAIN_SHAPE = 12 };
 static const uint8_t plain_shape[32] = {[0] = 0xff, 0xff,       0xff, 0, 0xff, 0xff,        0,
                                         0,          [8] = 0x3f, 0xff, 0, 0xff, [26] = 0xff, 0xff};
@@ -60,7 +60,7 @@ static const uint8_t plain_shape[32] = {[0] = 0xff, 0xff,       0xff, 0, 0xff, 0
 #define WIDTH       2
 #define BITS(v)     (uint32_t)((v)[0] >> 63 | ((v)[1] >> 63) << 1)
 #define EQUAL(a, b) (VU)((a) == (b))
-// SSE2 does not order 64-bit numbers: the sign of a difference is spread instead.
+// SSE2 has no 64-bit comparison: the sign of a difference is replicated instead.
 #define SPREAD(a)       (0 - ((a) >> 63))
 #define LESS(a, b)      SPREAD((a) - (b))
 #define LOW_TIMES(v, k) (((v)&UINT32_MAX) * (uint64_t)(k))
@@ -102,7 +102,7 @@ static inline __m256i wire_avx2(__m256i v) {
 #define NEXT(a, b)      __builtin_shufflevector(a, b, 3, 4, 5, 6)
 #define WORDS(p, at)                                                                                         \
     ((VU){DQI_AT((p)[0] + (at)), DQI_AT((p)[1] + (at)), DQI_AT((p)[2] + (at)), DQI_AT((p)[3] + (at))})
-// Four rows of four words are turned into columns.
+// Transposes four rows of four words to columns.
 #define ROW(f, j)      (*(const row *)(uintptr_t)((f)->p[j] + 12))
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #define GATHER(f)                                                                                            \

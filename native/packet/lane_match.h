@@ -1,4 +1,4 @@
-// lane_match.h: conditions on fields, a part of lane_body.h.
+// lane_match.h: conditions on fields, part of lane_body.h.
 
 static inline VU NAME(having)(const NAME(frames) * f, const dqi_who *who) {
     return WHERE(ALL(who->any), f->plain) | WHERE(ALL(who->udp), f->udp) | WHERE(ALL(who->tcp), f->tcp);

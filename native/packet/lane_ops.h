@@ -1,12 +1,12 @@
-// lane_ops.h: the operators of packet programs: one row each, from which lane_body.h makes the kernels of
-// every instruction set. An expression sees a and b as vectors of unsigned 64-bit lanes; comparisons of
-// vectors give all ones or 0. SCALAR rows see one lane at a time.
+// lane_ops.h: operators of packet programs, one row each; lane_body.h expands them to the kernels of every
+// instruction set. In an expression a and b are vectors of unsigned 64-bit lanes; vector comparisons yield
+// all ones or 0. In SCALAR rows they are single lanes.
 #ifndef DQI_LANE_OPS_H
 #define DQI_LANE_OPS_H
 
 #include "packet/dq_ops.h"
 
-// Bits that are set, counted in pairs, then in fours, then in bytes.
+// Number of set bits, summed in pairs, then in fours, then in bytes.
 #define DQI_ONES2(a) (a - (a >> 1 & 0x5555555555555555ull))
 #define DQI_ONES4(a) ((a & 0x3333333333333333ull) + (a >> 2 & 0x3333333333333333ull))
 #define DQI_ONES8(a) ((a + (a >> 4)) & 0x0f0f0f0f0f0f0f0full)

@@ -1,6 +1,6 @@
-// lane_patch.h: changes of fields and what becomes of checksums, a part of lane_body.h.
+// lane_patch.h: changes of fields and checksum updates, part of lane_body.h.
 
-// One's complement sums don't depend on the byte order: words are summed as they lie in memory (RFC 1071).
+// One's complement sums are independent of byte order: words are summed in memory order (RFC 1071).
 static inline VU NAME(words)(VU a) {
     a = (a & 0x0000ffff0000ffff) + (a >> 16 & 0x0000ffff0000ffff);
     return (a & 0xffffffff) + (a >> 32);
@@ -14,13 +14,13 @@ static inline VU NAME(adjust)(VU csum, VU sum) {
     return sum ^ 0xffff;
 }
 
-// What is to be stored in each lane.
+// Values to store for each lane.
 typedef struct NAME(stores) {
     VU word, ip, l4, l4_at;
 } NAME(stores);
 
-// The checksums after words of 16 bits that they cover changed from those of `from` to those of s->word. A
-// UDP checksum of 0 is none and stays; a computed 0 is sent as 0xffff (RFC 768). Without a transport's the
+// Updates the checksums after the 16-bit words that they cover changed from `from` to s->word. A UDP checksum
+// of 0 means none and stays 0; a computed 0 is sent as 0xffff (RFC 768). Without a transport checksum the
 // IPv4 header's is stored twice.
 static inline void NAME(checksums)(const NAME(frames) * f, VU from, NAME(stores) * s) {
     // 4 * 0xffff is 0 in one's complement and keeps the difference above 0.
@@ -45,8 +45,8 @@ static inline void NAME(store)(const dqi_patch *c, uint8_t *p, const NAME(stores
     if (c->in_l4) store16(p + s->l4_at[j], s->l4[j]);
 }
 
-// Changes those of WIDTH frames that `may` has to v; returns which. Inlined, with c and in as locals that no
-// store to a packet can change.
+// Sets those of WIDTH frames that `may` selects to v; returns the changed ones. Inlined, with c and in as
+// locals, which stores to packets cannot alias.
 static inline uint32_t NAME(change)(const dqi_patch *c, const NAME(frames) * f, VU v, uint64_t may) {
     NAME(stores) s = {0};
     VU from = WORDS(f->p, c->at);

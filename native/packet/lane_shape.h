@@ -1,16 +1,16 @@
-// lane_shape.h: what frames are, and where their packets and payloads end, a part of lane_body.h.
+// lane_shape.h: frame types, and the ends of packets and payloads, part of lane_body.h.
 
-// Bytes of a word as it lay in memory, and the number that bytes k and k + 1 are in wire order.
+// Byte k of a word in memory order, and the number in bytes k and k + 1 in wire order.
 #define BYTE(w, k)   ((w) >> DQI_BYTE_SHIFT(k) & 0xff)
 #define NUMBER(w, k) (WIRE(w) >> (48 - 8 * (k)) & 0xffff)
 
-// WIDTH frames: where to read them, their words (dqi_lanes), and all ones in the lanes that are plain.
+// WIDTH frames: their addresses and words (dqi_lanes), and all ones in plain lanes.
 typedef struct NAME(frames) {
     VU p, w12, w20, w28, w36, w46;
     VU plain, udp, tcp;
 } NAME(frames);
 
-// Frames too short to be plain, and lanes not in use, read as zeros.
+// Locates frames; those too short to be plain, and unused lanes, read as zeros.
 static inline void NAME(find)(const dqi_packets *in, uint32_t i, NAME(frames) * f) {
     const uint64_t *off = in->off + i;
     const uint32_t *len = in->len + i;
@@ -26,19 +26,19 @@ static inline void NAME(find)(const dqi_packets *in, uint32_t i, NAME(frames) * 
     }
 }
 
-// Layouts: RFC 791, 768, 9293. What dqi_plain (packet.h) accepts, and other transports than UDP, TCP and
-// ICMP. ports (a constant): only frames with ports matter; `plain` is not filled.
+// Layouts: RFC 791, 768, 9293. Accepts what dqi_plain (packet.h) accepts, and transports other than UDP, TCP
+// and ICMP. With ports (a constant) only `udp` and `tcp` are valid, not `plain`.
 static inline void NAME(look_for)(const dqi_packets *in, uint32_t first, bool ports, NAME(frames) * f) {
     NAME(find)(in, first, f);
     GATHER(f);
     f->w46 = WORDS(f->p, 46);
     VU a = f->w12, b = f->w20;
     VU total = NUMBER(a, 4), proto = BYTE(b, 3);
-    // ethertype, version and header length; neither fragment offset nor more fragments
+    // ethertype, version and header length; fragment offset and more-fragments bit are 0
     VU wrong = ((a ^ DQI_BYTES(0x0800450000000000)) & DQI_BYTES(0xffffff0000000000)) |
                (b & DQI_BYTES(0x3fff000000000000)) << DQI_UNUSED_SHIFT;
     VU is_udp = EQUAL(proto, DQI_PROTO_UDP), is_tcp = EQUAL(proto, DQI_PROTO_TCP);
-    // Differences are negative, their top bit set, where a length is too small.
+    // A difference is negative, with the top bit set, where a length is too small.
     VU bad_udp = (total - (DQI_IPV4_LEN + DQI_UDP_LEN)) | (NUMBER(f->w36, 2) - DQI_UDP_LEN);
     VU bad_tcp = (total - (DQI_IPV4_LEN + DQI_TCP_LEN)) | (BYTE(f->w46, 0) - (DQI_TCP_LEN / 4 << 4));
     VU bad = (bad_udp & is_udp) | (bad_tcp & is_tcp);
@@ -66,7 +66,7 @@ static inline VU NAME(lengths)(const dqi_lanes *l, uint32_t i) {
     return out;
 }
 
-// Where IP packet and payload end and the payload begins, and what these are of all plain frames.
+// Computes the ends of IP packet and payload and the payload's start, and their extremes over plain frames.
 static inline void NAME(ends)(dqi_lanes *l, uint32_t i, const NAME(frames) * f, VU span[3]) {
     VU len = NAME(lengths)(l, i);
     VU end = NAME(smaller)(len, NUMBER(f->w12, 4) + DQI_ETH_LEN);
@@ -107,8 +107,8 @@ static inline void NAME(survey)(dqi_lanes *l, bool extents) {
     l->same_payload_at = low == high;
 }
 
-// Whether the first frame is plain with UDP, and the others are as long and have the headers that look_for
-// and ends read: then what they say of the first holds for all. Packets of one stream are mostly so.
+// Reports whether the first frame is plain UDP and the others have the same length and shape headers: then
+// results of look_for and ends for the first hold for all. Common for packets of one stream.
 static inline bool NAME(alike)(dqi_lanes *l, bool extents) {
     const uint64_t *off = l->in->off + l->first;
     const uint32_t *len = l->in->len + l->first;

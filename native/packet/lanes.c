@@ -62,9 +62,10 @@ const dqi_pkt *dqi_lanes_odd(dqi_lanes *l, uint32_t lane) {
     return &l->odd[lane];
 }
 
-// ---- where a field lies -----------------------------------------------------------------------------------
+// ---- field positions
+// ---------------------------------------------------------------------------------------
 
-// Plain lanes that satisfy a field's need.
+// Returns the plain lanes that satisfy a field's need.
 static uint64_t lanes_with(const dqi_lanes *l, uint8_t need) {
     if (need == 0) return l->plain;
     if (l->look == DQI_LOOK_RAW) return 0;
@@ -72,7 +73,7 @@ static uint64_t lanes_with(const dqi_lanes *l, uint8_t need) {
     return (need & DQ_HAS_UDP ? l->udp : 0) | (need & DQ_HAS_TCP ? l->tcp : 0);
 }
 
-// Header fields that move with the packet: their bit in plain frames; 0: not there.
+// Returns the bit position in plain frames of header fields that vary otherwise; 0: absent.
 static uint32_t plain_moving(uint8_t meta) {
     switch (meta) {
     case DQ_META_ETHERTYPE:
@@ -88,13 +89,13 @@ static uint32_t plain_moving(uint8_t meta) {
     }
 }
 
-// Bits of a transport header that all of these transports have.
+// Returns the bits of a transport header that all of these transports have.
 static uint32_t common_l4(uint8_t need) {
     if (need == DQ_HAS_TCP) return DQI_TCP_LEN * 8;
     return need != 0 && (need & ~(DQ_HAS_UDP | DQ_HAS_TCP)) == 0 ? DQI_UDP_LEN * 8 : 0;
 }
 
-// The field's bit in every plain frame, or DQI_NONE.
+// Returns the field's bit position in all plain frames, or DQI_NONE.
 static uint32_t fixed_bit(const dq_field *f) {
     if (f->bit_offset > DQI_PLAIN_LEN * 8 || f->bit_offset % 8 + f->bit_width > 64) return DQI_NONE;
     if (f->flags & DQ_FIELD_LE) return DQI_NONE;
@@ -131,20 +132,20 @@ bool dqi_plain_field(const dq_field *f, uint32_t *bit, uint32_t *width, dqi_who 
 
 // ---- loading ----------------------------------------------------------------------------------------------
 
-// In every plain frame at the same place.
+// Loads a field with the same position in every plain frame.
 static void load_fixed(const dqi_lanes *l, const dqi_level *k, uint32_t bit, uint32_t width, dqi_col *out) {
     uint32_t at = bit / 8 < DQI_PLAIN_LEN - 8 ? bit / 8 : DQI_PLAIN_LEN - 8;
     k->fixed(l, at, bit - at * 8, 64 - width, out);
 }
 
-// Bits that may lie in 9 bytes, or in a packet of fewer than 8.
+// Loads bits that may span 9 bytes, or lie in a packet of fewer than 8.
 static inline uint64_t load_at(const uint8_t *p, uint64_t len, uint64_t byte, uint32_t skip, uint32_t width) {
     if (skip + width > 64 || len < 8) return dqi_bits_get(p, byte * 8 + skip, width);
     uint64_t at = byte < len - 8 ? byte : len - 8;
     return load64(p + at) << ((byte - at) * 8 + skip) >> (64 - width);
 }
 
-// The same of bits from the least significant one on.
+// Does the same, with bits counted from the least significant one.
 static inline uint64_t load_le_at(const uint8_t *p, uint64_t len, uint64_t byte, uint32_t skip,
                                   uint32_t width) {
     if (skip + width > 64 || len < 8) return dqi_bits_get_le(p, byte * 8 + skip, width);
@@ -152,13 +153,13 @@ static inline uint64_t load_le_at(const uint8_t *p, uint64_t len, uint64_t byte,
     return __builtin_bswap64(load64(p + at)) >> ((byte - at) * 8 + skip) & (UINT64_MAX >> (64 - width));
 }
 
-// What a field lies between in plain lanes: it counts from `start` and `from` (NULL: 0), and ends at `limit`.
+// Bounds of a field in plain lanes: it is relative to `start` plus `from` (NULL: 0) and ends at `limit`.
 typedef struct bounds {
     uint32_t start;
     const dqi_col *from, *limit;
 } bounds;
 
-// False where plain lanes have no such header.
+// Returns false if plain lanes have no such header.
 static bool find_bounds(const dqi_lanes *l, uint8_t base, bounds *b) {
     *b = (bounds){.limit = &l->len};
     if (base == DQ_BASE_START) return true;
@@ -187,8 +188,8 @@ static dqi_reach *reach_of(dqi_lanes *l, const dqi_level *k, uint8_t base, const
     return r;
 }
 
-// Plain lanes in which `end` bytes from there lie below the limit; *all: so many all of them are known to
-// have.
+// Returns the plain lanes in which `end` bytes from there lie below the limit; *all: bytes that all lanes are
+// known to have.
 static uint64_t holding(const dqi_lanes *l, const dqi_level *k, const dqi_reach *r, const dqi_col *limit,
                         uint64_t end, uint64_t *all) {
     if (end <= *all) return l->plain;
@@ -197,15 +198,14 @@ static uint64_t holding(const dqi_lanes *l, const dqi_level *k, const dqi_reach 
     return has;
 }
 
-// The words in which so many bytes lie, 8 at most.
+// Returns the cached or newly read words that contain these bytes, 8 at most.
 static const dqi_words *words_of(dqi_lanes *l, const dqi_level *k, dqi_reach *r, uint8_t base, uint64_t byte,
                                  uint32_t bytes) {
     uint32_t kept = l->n_words < DQI_WORDS ? l->n_words : DQI_WORDS;
     for (const dqi_words *w = l->words; w < l->words + kept; w++)
         if (w->base == base && w->byte <= byte && byte + bytes <= w->byte + 8) return w;
     uint64_t start = byte;
-    for (uint64_t align = 8; align > 1 && start == byte;
-         align /= 2) // headers have their fields in such words
+    for (uint64_t align = 8; align > 1 && start == byte; align /= 2) // header fields lie in aligned words
         if (byte % align + bytes <= 8) start = byte - byte % align;
     dqi_words *w = &l->words[l->n_words++ % DQI_WORDS];
     w->base = base;
@@ -215,8 +215,8 @@ static const dqi_words *words_of(dqi_lanes *l, const dqi_level *k, dqi_reach *r,
     return w;
 }
 
-// At one place behind the bounds: cut from words; by itself in a lane that ends less than 8 bytes behind it,
-// and everywhere if its bits lie in 9 bytes.
+// Loads a field at a fixed offset within the bounds: from cached words; individually in lanes that end less
+// than 8 bytes after it, and in all lanes if its bits span 9 bytes.
 static uint64_t load_bounded(dqi_lanes *l, const dqi_level *k, const dq_field *f, const bounds *b,
                              dqi_col *out) {
     uint64_t byte = f->bit_offset / 8, whole = 0;
@@ -240,7 +240,7 @@ static uint64_t load_bounded(dqi_lanes *l, const dqi_level *k, const dq_field *f
     return has;
 }
 
-// So many bits behind that, different in each lane.
+// Loads a field at a bit offset that varies per lane.
 static uint64_t load_moved(const dqi_lanes *l, const dq_field *f, const bounds *b, const dqi_col *by,
                            uint64_t lanes, dqi_col *out) {
     uint64_t has = 0;
@@ -271,7 +271,7 @@ static uint64_t load_plain(dqi_lanes *l, const dqi_level *k, const dq_field *f, 
     return find_bounds(l, f->base, &b) ? has & load_bounded(l, k, f, &b, out) : 0;
 }
 
-// Of packets whose beginning alone is there: as their headers say.
+// Loads payload lengths of packets of which only the beginning is on the host, from their headers.
 static uint64_t load_whole_payload(const dqi_lanes *l, dqi_col *out) {
     uint64_t has = 0;
     for (uint32_t i = 0; i < l->n; i++) {
@@ -287,7 +287,7 @@ static uint64_t load_whole_payload(const dqi_lanes *l, dqi_col *out) {
     return has;
 }
 
-// What came with the packet.
+// Loads packet metadata.
 static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
     const dqi_packets *in = l->in;
     uint64_t timeless = 0;
@@ -309,7 +309,7 @@ static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
             out->v[i] = timed ? (uint64_t)(in->ts[k] - in->time_origin) : 0;
             timeless |= (uint64_t)!timed << i;
             break;
-        default: // DQ_META_PAYLOAD_LEN; of other lanes it is overwritten
+        default: // DQ_META_PAYLOAD_LEN; odd lanes are overwritten later
             out->v[i] = l->look == DQI_LOOK_RAW ? l->len.v[i] : l->limit.v[i] - l->payload_at.v[i];
         }
     }
@@ -318,7 +318,7 @@ static uint64_t load_meta(dqi_lanes *l, uint8_t meta, dqi_col *out) {
     return there ? l->all & ~timeless : 0;
 }
 
-// Lanes that were not read and hold what lay there.
+// Zeroes lanes that were not loaded.
 static void clear(uint64_t lanes, dqi_col *out) {
     for (; lanes != 0; lanes &= lanes - 1)
         out->v[__builtin_ctzll(lanes)] = 0;
@@ -349,7 +349,7 @@ uint64_t dqi_lanes_load(dqi_lanes *l, const dqi_level *k, const dq_field *f, dqi
     return has;
 }
 
-// True when the column has the same number in every lane: packets of one stream mostly have one shape.
+// Reports whether all lanes have the same number: common, as packets of one stream mostly have one shape.
 static bool is_same(const dqi_lanes *l, const dqi_col *a) {
     uint64_t other = 0;
     for (uint32_t i = 0; i < DQI_LANES; i++)
@@ -383,7 +383,7 @@ uint64_t dqi_lanes_load_at(dqi_lanes *l, const dqi_level *k, const dq_field *f, 
     return has;
 }
 
-// The innermost payload of a lane; false: it has none.
+// Returns the innermost payload of a lane; false: it has none.
 static bool payload_of(dqi_lanes *l, uint32_t i, const uint8_t **p, uint64_t *len) {
     if (!(l->plain >> i & 1)) {
         const dqi_pkt *k = dqi_lanes_odd(l, i);

@@ -8,33 +8,33 @@
 
 enum { GRE = 47, HEADERS = 256, KINDS = DQ_TUNNEL_NVGRE + 1 };
 
-// What a shell is of. A kind of 0: no tunnel, and nothing but n_tags counts.
+// Key of a shell. Kind 0: no tunnel, only n_tags is used.
 typedef struct shell_key {
-    uint8_t macs[12], addrs[32]; // as they lie in the frame; of IPv4 addresses the first 8
+    uint8_t macs[12], addrs[32]; // in frame layout; IPv4 addresses use the first 8
     uint32_t id;                 // VNI; TNI and flow id
     uint16_t src, dst;           // UDP ports, source 0: any; GRE: dst is the protocol
     uint8_t kind, ipv6;
-    uint8_t n_tags; // that come off before it, at least so many
+    uint8_t n_tags; // minimum number of tags that are removed before it
     uint8_t zero;
 } shell_key;
 
 typedef struct level level;
 
-// A rule, and how many of its actions lie outside.
+// A rule, and how many of its actions the outer shells perform.
 typedef struct entry {
     uint32_t rule, done;
 } entry;
 
 typedef struct shell {
     shell_key key;
-    dqi_flow_table *flows; // whose ids are places in dqi_layers.rules, from 1 on; NULL: there are none
-    level *next;           // of those that take more off; NULL
+    dqi_flow_table *flows; // flow ids are indices in dqi_layers.rules, from 1; NULL: no rules
+    level *next;           // shells of rules that remove more; NULL
     struct shell *chain;
-    entry *entries; // while the table is made
+    entry *entries; // during construction
     uint32_t n, room;
 } shell;
 
-// What keys of a level differ in beside their values.
+// Properties that distinguish keys of a level besides their values.
 typedef struct shape {
     uint8_t kind, n_tags;
     bool any_src;
@@ -57,7 +57,7 @@ struct dqi_layers {
 
 // ---- keys -------------------------------------------------------------------------------------------------
 
-// No word waits for another's product.
+// The products are independent, so they overlap.
 static uint32_t hash_of(const shell_key *k) {
     static const uint64_t odd[] = {0x9e3779b97f4a7c15ull, 0xbf58476d1ce4e5b9ull, 0x94d049bb133111ebull,
                                    0xd6e8feb86659fd93ull, 0xa0761d6478bd642full, 0xe7037ed1a0b428dbull,
@@ -71,7 +71,7 @@ static uint32_t hash_of(const shell_key *k) {
     return (uint32_t)(h >> 32);
 }
 
-// The action's header is the one that the tunnel's other end puts on.
+// The action's header is the one that the tunnel's other end pushes.
 static void key_of_tunnel(const dqi_act *a, shell_key *k) {
     const uint8_t *l4 = a->header + DQI_ETH_LEN + (a->ipv6 ? DQI_IPV6_LEN : DQI_IPV4_LEN);
     memcpy(k->macs, a->header, sizeof k->macs);
@@ -83,7 +83,8 @@ static void key_of_tunnel(const dqi_act *a, shell_key *k) {
     k->dst = a->tunnel == DQ_TUNNEL_VXLAN ? a->udp_dst : a->protocol;
 }
 
-// What the actions from `done` on take off: tags, then perhaps a tunnel. How many actions are done then.
+// Computes the headers that the actions from `done` on remove: tags, then possibly a tunnel. Returns the
+// number of actions done after that.
 static uint32_t key_of(const dqi_acts *a, uint32_t done, shell_key *k) {
     *k = (shell_key){0};
     for (; done < a->n && a->act[done].kind != DQ_ACT_DECAP; done++)
@@ -109,7 +110,7 @@ void dqi_layers_outer(const dq_rule *r, const dqi_acts *a, dq_match *out) {
         out->ipv4_src_mask = out->ipv4_dst_mask = UINT32_MAX;
         out->set |= k.ipv6 ? DQ_MATCH_IPV6_SRC | DQ_MATCH_IPV6_DST : DQ_MATCH_IPV4_SRC | DQ_MATCH_IPV4_DST;
     }
-    if (k.kind == DQ_TUNNEL_VXLAN) { // the VNI is in the second word behind the UDP header
+    if (k.kind == DQ_TUNNEL_VXLAN) { // the VNI is in the second word after the UDP header
         out->set |= DQ_MATCH_UDP_DST | DQ_MATCH_FLEX | (k.src ? DQ_MATCH_UDP_SRC : 0);
         out->udp_src = (dq_port_range){k.src, k.src};
         out->udp_dst = (dq_port_range){k.dst, k.dst};
@@ -180,7 +181,7 @@ static bool add_entry(level *v, const dqi_layers *l, entry e) {
     return true;
 }
 
-// The rule as the flow table of its shell has it.
+// Returns the rule as stored in the flow table of its shell.
 static dq_rule inner_rule(const dqi_layers *l, uint32_t k) {
     dq_rule r = l->rules[k].rule;
     r.flow_id = k + 1;
@@ -189,7 +190,7 @@ static dq_rule inner_rule(const dqi_layers *l, uint32_t k) {
     return r;
 }
 
-// Makes what the shell's entries need.
+// Builds the flow table and next level of the shell's entries.
 static int fill_shell(const dqi_layers *l, shell *s, dq_diag *diag) {
     uint32_t n = 0, more = 0;
     dq_rule *rules = calloc(s->n, sizeof *rules);
@@ -298,21 +299,21 @@ const dqi_layered *dqi_layers_find(const dqi_layers *l, uint64_t order) {
 
 // ---- frames -----------------------------------------------------------------------------------------------
 
-// What a frame's headers say. Of each kind of tunnel that they may be one of: id, ports, and where what it
-// carries lies, `there` bytes of it in this piece; whole: that it has in all.
+// Contents of a frame's headers. For each kind of tunnel that they may be: id, ports, and the offset of the
+// inner frame, of which `there` bytes are in this segment; whole: its total length.
 typedef struct seen {
     const uint8_t *p;
     uint32_t n_tags;
     bool ipv6;
     const uint8_t *addrs;
     struct {
-        uint32_t inner, there, whole; // inner 0: it is none of this kind
+        uint32_t inner, there, whole; // inner 0: not of this kind
         uint32_t id;
         uint16_t src, dst;
     } of[KINDS];
 } seen;
 
-// VXLAN: a datagram whose first 8 bytes have a VNI, on whatever port.
+// VXLAN: any datagram whose first 8 bytes have a VNI, on any port.
 static void see_udp(const dqi_pkt *k, seen *s) {
     const uint8_t *udp = s->p + k->l4, *vxlan = s->p + k->payload;
     if (!(k->has & DQ_HAS_UDP) || k->payload_len < 8 || !(vxlan[0] & DQI_VXLAN_HAS_VNI)) return;
@@ -366,8 +367,8 @@ static shell_key key_seen(const seen *s, const shape *x) {
     return k;
 }
 
-// The frame inside; of a tunnel that carries a packet alone its beginning, in buf, with the header that
-// decapsulation gives it.
+// Returns the inner frame; for a tunnel of packets its beginning, in buf, with the Ethernet header that
+// decapsulation adds.
 static const uint8_t *inside(const seen *s, uint8_t kind, uint8_t buf[HEADERS], uint32_t *len) {
     const uint8_t *p = s->p + s->of[kind].inner;
     const uint16_t type = s->of[kind].dst;
@@ -381,7 +382,7 @@ static const uint8_t *inside(const seen *s, uint8_t kind, uint8_t buf[HEADERS], 
     return buf;
 }
 
-// The first flow below `best` that a frame is for, and its queue; best: there is none.
+// Returns the first flow below `best` that a frame matches, and its queue; else returns best.
 static uint32_t ask(const level *v, const uint8_t *p, uint32_t len, uint32_t best, uint16_t *queue) {
     seen s;
     see(p, len, &s);

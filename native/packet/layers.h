@@ -1,11 +1,12 @@
-// layers.h: receive flows that take headers off: which of them a frame is for.
+// layers.h: receive flows that remove headers: finds the flow of a frame.
 //
-// What a flow takes off is part of what it asks for: vlan_pop a tag, tunnel_decap the tunnel's outer headers,
-// whole (MAC and IP addresses; VXLAN: ports, VNI; GRE: protocol; NVGRE: TNI and flow id). Its match is asked
-// of the frame that is left, and so is the hash that spreads it. A tag that vlan_pop takes off is still there
-// for the match.
+// The headers that a flow removes are part of its condition: a tag for vlan_pop; for tunnel_decap the
+// complete outer headers (MAC and IP addresses; VXLAN: ports, VNI; GRE: protocol; NVGRE: TNI and flow id).
+// Its match and the hash that distributes frames apply to the remaining frame. A tag that vlan_pop removes is
+// still visible to the match.
 //
-// Flows that take off the same share a shell, which a hash table finds by what a frame's headers say; in it
+// Flows that remove the same headers share a shell, found by a hash table over the frame's headers; it has a
+// flow table for the inner frames, and further shells for flows that remove more. A table is immutable.
 // is a flow table for the frames inside, and more shells where flows go on. A table never changes.
 #ifndef DQI_LAYERS_H
 #define DQI_LAYERS_H
@@ -20,25 +21,25 @@ typedef struct dqi_layered {
     dqi_acts acts;
 } dqi_layered;
 
-// Makes *out of n rules with orders of their own, which are copied. The caller holds it. Errors as
+// Builds *out from a copy of n rules with distinct orders; the caller gets a reference. Errors as
 // dqi_flow_table_build. Any thread; allocates.
 int dqi_layers_build(const dqi_layered *rules, uint32_t n, dqi_layers **out, dq_diag *diag);
-// One holder more, and one less (NULL: nothing); it goes with the last.
+// Add and drop a reference (NULL: no effect); the last one frees it.
 dqi_layers *dqi_layers_hold(dqi_layers *l);
 void dqi_layers_let_go(dqi_layers *l);
 
-// Its rules, by order; their number.
+// Returns the rules by order; *n is their number.
 const dqi_layered *dqi_layers_rules(const dqi_layers *l, uint32_t *n);
-// That of this order, NULL: there is none.
+// Returns the rule of this order, or NULL.
 const dqi_layered *dqi_layers_find(const dqi_layers *l, uint64_t order);
 
-// Writes flow id and queue of those of n frames that some flow is for, as dqi_flow_table_classify does, and
-// leaves the others' alone. Reads the frames only. Any thread, never blocks, never allocates.
+// Writes flow id and queue of the frames that match a flow, as dqi_flow_table_classify does, and leaves the
+// others unchanged. Only reads the frames. Any thread, never blocks, never allocates.
 void dqi_layers_classify(const dqi_layers *l, const uint8_t *base, const uint64_t *off, const uint32_t *len,
                          uint32_t n, uint32_t *flow_id, uint16_t *queue);
 
-// What the rule asks of a frame's headers as they come: all, or, of a tunnel, that without what is inside;
-// of GRE neither protocol nor key. For who only sees those. Any thread.
+// Returns the rule's condition on the outermost headers: all of it, or, for a tunnel, that without the inner
+// frame; for GRE without protocol and key. For devices that see only those. Any thread.
 void dqi_layers_outer(const dq_rule *r, const dqi_acts *a, dq_match *out);
 
 #endif

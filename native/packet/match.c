@@ -1,4 +1,4 @@
-// match.c: matches: checking, compiling into masked words, and the key of a parsed frame.
+// match.c: checks matches, compiles them to masked words, and builds the key of a parsed frame.
 #include "core/err.h"
 #include "packet/match_key.h"
 
@@ -50,7 +50,7 @@ int dqi_match_check(const dq_match *m, dq_diag *diag) {
 }
 
 static void need(dqi_cond *c, int word, uint64_t mask, uint64_t value) {
-    if (mask == 0) return; // any value: words and masks must agree for rules to be grouped
+    if (mask == 0) return; // any value: words and masks must be canonical for grouping
     c->words |= 1u << word;
     c->mask.w[word] |= mask;
     c->value.w[word] |= value & mask;
@@ -68,8 +68,7 @@ static void need_ipv6(dqi_cond *c, int hi, const uint8_t *addr, uint32_t prefix)
     if (prefix > 64) need(c, hi + 1, prefix_mask(prefix - 64), dqi_be64(addr + 8));
 }
 
-// A range of one port joins the masked words, the full range needs no condition, any other is kept as a
-// range.
+// A range of one port becomes a masked value, the full range needs no condition, any other remains a range.
 static bool need_port(dqi_cond *c, dq_port_range r, int shift) {
     if (r.lo == r.hi) need(c, KEY_L4, 0xffffull << shift, (uint64_t)r.lo << shift);
     return r.lo != r.hi && !any_port(r);
@@ -96,8 +95,7 @@ static void make_ip(const dq_match *m, dqi_cond *c) {
     if (m->set & DQ_MATCH_IPV6_DST) need_ipv6(c, KEY_IPV6_DST_HI, m->ipv6_dst, m->ipv6_dst_prefix);
 }
 
-// Over UDP, eCPRI has no port of its own: a match that names a UDP port means UDP, any other means its
-// EtherType.
+// eCPRI has no assigned UDP port: a match with a UDP port means eCPRI over UDP, any other the EtherType.
 static void make_ecpri(const dq_match *m, dqi_cond *c) {
     uint64_t over = m->set & UDP_PORTS ? KEY_ECPRI_UDP : KEY_ECPRI_ETH;
     need(c, KEY_ECPRI, 0xffull << 32, over << 32);

@@ -1,6 +1,6 @@
-// match_key.h: between match.c and flow_table.c: a packet's header fields as a few 64-bit words, and a match
-// as masks and values over them, so that one comparison covers several conditions and rules with equal masks
-// share a hash table.
+// match_key.h: internals of match.c and flow_table.c: a packet's header fields as a few 64-bit words, and a
+// match as masks and values over them, so that one comparison covers several conditions and rules with equal
+// masks share a hash table.
 #ifndef DQI_MATCH_KEY_H
 #define DQI_MATCH_KEY_H
 
@@ -11,7 +11,7 @@ typedef struct dqi_key {
     uint64_t w[KEY_WORDS];
 } dqi_key;
 
-// A match, compiled. Conditions that masks can't say (port ranges, flex items) stand beside them.
+// A compiled match. Conditions beyond masks (port ranges, flex items) are separate members.
 typedef struct dqi_cond {
     uint32_t words; // bit i: word i has a mask
     bool src_range, dst_range, flex;
@@ -24,10 +24,10 @@ typedef struct dqi_cond {
 // Compiles a checked match.
 void dqi_cond_make(const dq_match *m, dqi_cond *c);
 
-// Fills those words of a parsed frame's key that are set in words; the others are untouched.
+// Sets the words of a parsed frame's key that are set in words, and KEY_L4; others are unchanged.
 void dqi_key_make(const uint8_t *p, const dqi_pkt *k, uint32_t words, dqi_key *key);
 
-// The flex condition and the port ranges; the masked words are compared by the caller.
+// Tests the flex condition and the port ranges; the caller compares the masked words.
 bool dqi_cond_extra(const dqi_cond *c, const uint8_t *p, const dqi_pkt *pkt, uint64_t l4_word);
 
 static inline bool dqi_cond_words(const dqi_cond *c, const dqi_key *key) {

@@ -1,8 +1,8 @@
 // packet.c: the packet parser.
 //
-// One pass from the outside in; each step works on [off, end) and narrows end as headers say how long they
-// are, so that no later step can read past what an earlier one allows. The commonest frame takes a short cut
-// with fixed offsets; a property test holds the short cut to the general path.
+// One pass from the outermost header inwards; each step works on [off, end) and narrows end by the headers'
+// lengths, so that no later step can read past it. The most common frame takes a fast path with fixed
+// offsets; a property test compares the fast path with the general one.
 #include "packet/dq_rules.h"
 #include "packet/packet.h"
 
@@ -15,7 +15,7 @@ static void set_payload(dqi_pkt *k, uint32_t off) {
     k->payload_len = k->end - off;
 }
 
-// A UDP header whose length field is 0 (a jumbogram) or runs past the packet reaches to its end.
+// A UDP length of 0 (a jumbogram) or past the packet's end means that the datagram extends to the end.
 static void parse_udp(const uint8_t *p, dqi_pkt *k) {
     uint32_t avail = k->end - k->l4;
     if (avail < DQI_UDP_LEN) return;
@@ -61,7 +61,7 @@ static void parse_l4(const uint8_t *p, uint32_t off, dqi_pkt *k) {
     }
 }
 
-// A total length of 0 is what a capture of a segmentation-offloaded packet holds: to the end of the frame.
+// A total length of 0 occurs in captures of segmentation-offloaded packets: it means up to the frame's end.
 static void parse_ipv4(const uint8_t *p, dqi_pkt *k) {
     uint32_t off = k->l3;
     if (k->len - off < DQI_IPV4_LEN || p[off] >> 4 != 4) return;
@@ -82,7 +82,7 @@ static void parse_ipv4(const uint8_t *p, dqi_pkt *k) {
         parse_l4(p, off + header, k);
 }
 
-// Length in bytes of the extension header at p, or 0 when next is not one that can be skipped.
+// Returns the length in bytes of the extension header at p; 0: next is not a known extension header.
 static uint32_t extension_len(uint8_t next, const uint8_t *p) {
     switch (next) {
     case 0:   // hop-by-hop options
@@ -106,7 +106,7 @@ static bool is_extension(uint8_t next) {
     return extension_len(next, any) != 0;
 }
 
-// Walks the extension headers; a chain that is cut or too long leaves the packet without l4 and payload.
+// Walks the extension headers; a truncated or too long chain leaves the packet without l4 and payload.
 static void parse_extensions(const uint8_t *p, uint32_t off, dqi_pkt *k) {
     for (int n = 0; is_extension(k->ip_proto); n++) {
         if (n == MAX_IPV6_EXTENSIONS || k->end - off < 8) return;
@@ -125,8 +125,8 @@ static void parse_extensions(const uint8_t *p, uint32_t off, dqi_pkt *k) {
     parse_l4(p, off, k);
 }
 
-// A payload length of 0 before a transport or hop-by-hop options is a jumbogram (RFC 2675) or comes from
-// segmentation offload: it reaches to the end of the frame.
+// A payload length of 0 before a transport or hop-by-hop options is a jumbogram (RFC 2675) or the result of
+// segmentation offload: the packet extends to the end of the frame.
 static void parse_ipv6(const uint8_t *p, dqi_pkt *k) {
     uint32_t off = k->l3;
     if (k->len - off < DQI_IPV6_LEN || p[off] >> 4 != 6) return;
@@ -145,7 +145,7 @@ static void clear(uint32_t len, dqi_pkt *k) {
         .len = len, .l3 = DQI_NONE, .l4 = DQI_NONE, .payload = DQI_NONE, .end = len, .proto_off = DQI_NONE};
 }
 
-// Offset of the ethertype that follows the tags, or DQI_NONE when the frame ends before it.
+// Returns the offset of the ethertype after the tags, or DQI_NONE if the frame ends before it.
 static uint32_t parse_vlans(const uint8_t *p, dqi_pkt *k) {
     uint32_t off = 12;
     k->ethertype = dqi_be16(p + off);
@@ -193,8 +193,8 @@ bool dqi_parse(const uint8_t *p, uint32_t len, dqi_pkt *out) {
     return true;
 }
 
-// Once all headers are known to lie in what is there, their lengths are good for the whole frame: that is
-// parsed again, and no byte is read that was not read before.
+// If all headers lie in the available bytes, their lengths are valid for the whole frame: parsing again with
+// its length reads no further bytes.
 bool dqi_parse_head(const uint8_t *p, uint32_t have, uint32_t len, dqi_pkt *out) {
     bool ok = dqi_parse(p, have, out);
     bool whole = out->payload != DQI_NONE && have >= DQI_ETH_LEN + DQI_IPV4_LEN + DQI_TCP_LEN;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A page of one rank, NULL: no memory.
+// Allocates a page with one rank; NULL: no memory.
 static dqi_port_page *new_page(dqi_port_map *m, uint32_t rank) {
     dqi_port_page *p = malloc(sizeof *p);
     for (uint32_t k = 0; p && k < 256; k++)
@@ -34,7 +34,7 @@ void dqi_port_map_free(dqi_port_map *m) {
     free(m);
 }
 
-// The page of these ports, theirs alone; NULL: no memory.
+// Returns the unshared page of these ports; NULL: no memory.
 static uint32_t *own_page(dqi_port_map *m, uint32_t high) {
     if (m->own[high]) return m->page[high];
     dqi_port_page *p = new_page(m, DQI_NO_RANK);
@@ -57,8 +57,7 @@ static bool add_to_page(dqi_port_map *m, uint32_t high, uint32_t first, uint32_t
 }
 
 bool dqi_port_map_add(dqi_port_map *m, uint16_t lo, uint16_t hi, uint32_t rank, bool *hidden) {
-    dqi_port_page *whole =
-        NULL; // shared by all upper bytes whose ports are all in the range, and in no other
+    dqi_port_page *whole = NULL; // shared by upper bytes that the range covers fully and no other range has
     for (uint32_t high = lo >> 8; high <= hi >> 8; high++) {
         uint32_t first = high == lo >> 8 ? lo & 0xff : 0, last = high == hi >> 8 ? hi & 0xff : 0xff;
         bool all = first == 0 && last == 0xff;
@@ -66,7 +65,7 @@ bool dqi_port_map_add(dqi_port_map *m, uint16_t lo, uint16_t hi, uint32_t rank, 
             if (!whole && !(whole = new_page(m, rank))) return false;
             m->page[high] = whole->rank;
         } else if (all && !m->own[high]) {
-            *hidden = true; // one rank has them all
+            *hidden = true; // all ports have one rank already
         } else if (!add_to_page(m, high, first, last, rank, hidden)) {
             return false;
         }

@@ -1,4 +1,4 @@
-// port_map.h: which of many ranges of ports a port lies in: two levels of 256, so that a lookup is two loads.
+// port_map.h: maps a port to the first matching range by a two-level table of 256 entries each.
 #ifndef DQI_PORT_MAP_H
 #define DQI_PORT_MAP_H
 
@@ -12,23 +12,23 @@ typedef struct dqi_port_page {
     uint32_t rank[256];
 } dqi_port_page;
 
-// Every upper byte of a port has a page, so that a lookup has no branch; those whose ports have all one rank
-// share pages.
+// Every upper byte of a port has a page, so that a lookup has no branch; upper bytes whose ports all have one
+// rank share pages.
 typedef struct dqi_port_map {
     uint32_t *page[256];
-    bool own[256];        // it is no other's page
-    dqi_port_page *pages; // all there are
+    bool own[256];        // page is not shared
+    dqi_port_page *pages; // all allocated pages
     dqi_port_page *empty;
 } dqi_port_map;
 
-// An empty map; NULL: no memory.
+// Allocates an empty map; NULL: no memory.
 dqi_port_map *dqi_port_map_new(void);
 void dqi_port_map_free(dqi_port_map *m);
 
-// Gives the ports lo..hi a rank, those that have none so far. False: no memory. *hidden: some had one.
+// Assigns a rank to the ports lo..hi that have none so far. False: no memory. *hidden: some had one.
 bool dqi_port_map_add(dqi_port_map *m, uint16_t lo, uint16_t hi, uint32_t rank, bool *hidden);
 
-// The rank of a port, or DQI_NO_RANK.
+// Returns the rank of a port, or DQI_NO_RANK.
 static inline uint32_t dqi_port_map_get(const dqi_port_map *m, uint16_t port) {
     return m->page[port >> 8][port & 0xff];
 }

@@ -1,4 +1,4 @@
-// rss.c: the Toeplitz hash: key, table, and which bytes of a packet go in.
+// rss.c: the Toeplitz hash: key, table, and its input bytes.
 #include "packet/dq_rules.h"
 #include "packet/rss.h"
 
@@ -10,7 +10,7 @@ const uint8_t dqi_rss_key[DQI_RSS_KEY_LEN] = {
     0x80, 0x30, 0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 };
 
-// The 32 bits of the key that start at a bit offset; bits past its end are 0.
+// Returns the 32 bits of the key that start at a bit offset; bits past its end are 0.
 static uint32_t key_window(const uint8_t *key, uint32_t bit) {
     uint64_t w = 0;
     for (uint32_t i = 0; i < 5; i++)
@@ -45,7 +45,7 @@ const dqi_rss *dqi_rss_default(void) {
     return &default_table;
 }
 
-// Of the stream that an eCPRI message over Ethernet belongs to: its id and type.
+// Hashes the stream of an eCPRI message over Ethernet: its id and type.
 static uint32_t ecpri_hash(const dqi_rss *r, const uint8_t *p, const dqi_pkt *pkt) {
     if (pkt->ethertype != DQI_TYPE_ECPRI || pkt->payload == DQI_NONE || pkt->payload_len < 6) return 0;
     const uint8_t *e = p + pkt->payload, in[] = {e[4], e[5], e[1]};

@@ -1,5 +1,5 @@
 // rss.h: receive-side scaling in software: the Toeplitz hash of a packet's addresses and ports, and the queue
-// that it selects. Agrees with what NICs compute from the same key.
+// that it selects. Matches NIC hardware with the same key.
 #ifndef DQI_RSS_H
 #define DQI_RSS_H
 
@@ -9,10 +9,10 @@
 #define DQI_RSS_INPUT_MAX 36 // two IPv6 addresses and two ports, bytes
 #define DQI_RSS_ENTRIES   128
 
-// The key of Microsoft's RSS specification, which most drivers use unless told otherwise.
+// The key of Microsoft's RSS specification, the default of most drivers.
 extern const uint8_t dqi_rss_key[DQI_RSS_KEY_LEN];
 
-// The hash is linear over exclusive or, so it is the sum of one precomputed word for each byte of the input.
+// The hash is linear over XOR, so it is the XOR of one precomputed word per input byte.
 typedef struct dqi_rss {
     uint32_t word[DQI_RSS_INPUT_MAX][256];
 } dqi_rss;
@@ -20,11 +20,11 @@ typedef struct dqi_rss {
 // Fills the table for a key; 36 KiB. The caller owns both. Any thread.
 void dqi_rss_init(dqi_rss *r, const uint8_t key[DQI_RSS_KEY_LEN]);
 
-// The table of dqi_rss_key, made at the first call. Static, read-only; any thread.
+// Returns the table of dqi_rss_key, built by the first call. Static, read-only; any thread.
 const dqi_rss *dqi_rss_default(void);
 
-// Toeplitz hash of n <= DQI_RSS_INPUT_MAX bytes in wire order: source and destination address, source and
-// destination port. Never blocks.
+// Returns the Toeplitz hash of n <= DQI_RSS_INPUT_MAX bytes in wire order: source and destination address,
+// source and destination port. Never blocks.
 static inline uint32_t dqi_rss_bytes(const dqi_rss *r, const uint8_t *in, uint32_t n) {
     uint32_t hash = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -32,16 +32,16 @@ static inline uint32_t dqi_rss_bytes(const dqi_rss *r, const uint8_t *in, uint32
     return hash;
 }
 
-// The same, bit by bit from the definition: what the table is made from and tested against.
+// Computes the same bit by bit from the definition: builds the table and serves as its test reference.
 uint32_t dqi_rss_slow(const uint8_t key[DQI_RSS_KEY_LEN], const uint8_t *in, uint32_t n);
 
-// Hash of a parsed frame: addresses and ports for UDP and TCP; addresses alone for other IP packets and for
-// fragments, so that all fragments of a datagram meet; id and type for eCPRI over Ethernet; 0 for other
-// frames that are not IP. Never blocks.
+// Hashes a parsed frame: addresses and ports for UDP and TCP; addresses only for other IP packets and for
+// fragments, so that all fragments of a datagram select one queue; id and type for eCPRI over Ethernet; 0 for
+// other frames that are not IP. Never blocks.
 uint32_t dqi_rss_hash(const dqi_rss *r, const uint8_t *p, const dqi_pkt *pkt);
 
-// Index of the queue among n > 0: an indirection table of 128 entries that names the queues in turn, entry =
-// low bits.
+// Returns the index of the queue among n > 0: an indirection table of 128 entries that lists the queues
+// cyclically, indexed by the low bits.
 static inline uint32_t dqi_rss_queue(uint32_t hash, uint32_t n) { return hash % DQI_RSS_ENTRIES % n; }
 
 #endif

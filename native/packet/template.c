@@ -1,4 +1,4 @@
-// template.c: a packet to send many times, with fields that change from packet to packet.
+// template.c: templates: a packet to send many times, with fields that vary from packet to packet.
 #include "packet/dq_template.h"
 #include "core/dq_core.h"
 #include "packet/template.h"
@@ -13,29 +13,29 @@
 
 enum { LINE = 64 };
 
-// Where a field lies in each packet: bits of the 8 bytes from `at` on, read as a number of its byte order.
+// Position of a field in each packet: bits of the 8 bytes from `at`, read in its byte order.
 typedef struct window {
     uint32_t at;
     uint8_t shift;
     bool little;
-    uint64_t mask; // 0: it does not lie within 8 bytes
+    uint64_t mask; // 0: it exceeds 8 bytes
 } window;
 
 struct dq_template {
-    _Atomic uint32_t refs; // whoever made it, and each queue that sends it
-    dqi_spin lock;         // of what changes from packet to packet: several may fill bursts at once
-    uint8_t *bytes;        // in whole lines
+    _Atomic uint32_t refs; // the creator, and each queue that sends it
+    dqi_spin lock;         // guards the varying state: several threads may fill bursts at once
+    uint8_t *bytes;        // padded to whole lines
     uint32_t len;
     bool checksums;
     uint32_t n_vary;
     uint64_t random; // state of the generator
-    dqi_pkt pkt;     // where the headers are
+    dqi_pkt pkt;     // offsets of the headers
     dqi_sums sums;
     struct {
         dq_vary v;
         window place;
-        uint64_t width;      // its bits, where it wraps with these; 0: it has a max
-        uint64_t next, left; // packets that still get `last`
+        uint64_t width;      // its value mask, where it wraps; 0: it has a max
+        uint64_t next, left; // left: packets that still get `last`
         uint64_t last;
     } vary[];
 };
@@ -51,7 +51,7 @@ uint64_t dqi_mix64(uint64_t z) {
 
 dqi_sums dqi_template_sums(const dq_template *t) { return t->sums; }
 
-// The varied field says where headers end, or what checksums cover.
+// Reports whether the varied field affects header lengths or checksum coverage.
 static bool moves_headers(const dq_template *t, const dq_field *f) {
     uint64_t bit;
     uint32_t width;
@@ -182,7 +182,7 @@ static inline uint64_t next_value(dq_template *t, uint32_t i) {
     return t->vary[i].last;
 }
 
-// Gives the packet at p the next value of varied field i.
+// Writes the next value of varied field i into the packet at p.
 static inline void put_next(dq_template *t, uint32_t i, uint8_t *p) {
     const window *x = &t->vary[i].place;
     const uint64_t v = next_value(t, i);
@@ -206,8 +206,8 @@ int dq_template_fill(dq_template *t, dq_burst *b) {
     return DQ_OK;
 }
 
-// Lays b's packets of len bytes without a gap between them where their buffers are neighbours, so that many
-// are one piece of memory to whoever copies them. Their buffers are longer than they are.
+// Places b's packets of len bytes without gaps where their buffers are adjacent, so that many packets can be
+// copied as one piece. Their buffers are longer than they are.
 static void pack(dq_burst *b, uint32_t len) {
     const uint32_t *ids = b->bufs[0];
     uint64_t *off = b->off[0];
@@ -216,8 +216,8 @@ static void pack(dq_burst *b, uint32_t len) {
         if (ids[i] == ids[i - 1] + 1) off[i] = off[i - 1] + len;
 }
 
-// A frame of one line: copied whole, its size known to the compiler. Buffers are whole lines, and what stands
-// behind a packet means nothing, or is written next.
+// Copies a frame of one line, with its size known to the compiler. Buffers are whole lines, and the bytes
+// after a packet are unused, or written next.
 static void write_line(const dq_template *t, dq_burst *b) {
     struct {
         uint8_t bytes[LINE];
@@ -228,8 +228,8 @@ static void write_line(const dq_template *t, dq_burst *b) {
         memcpy(base + b->off[0][i], &line, LINE);
 }
 
-// Marks packet i of b as written with `stamp`; true: it was already, and so was whatever lies before it among
-// its neighbours (*run: the first of them, *had: that is so up to packet i - 1).
+// Marks packet i of b as written with `stamp`; true: it was already, and so was every packet before it in its
+// run of adjacent buffers (*run: the first of them, *had: true up to packet i - 1).
 static bool mark(const dq_burst *b, uint32_t i, const dqi_stamped *s, uint32_t *run, bool *had) {
     uint32_t id = b->bufs[0][i];
     if (!s->packs || i == 0 || id != b->bufs[0][i - 1] + 1) {

@@ -1,4 +1,4 @@
-// transform.c: VLAN tags and tunnels on and off one frame.
+// transform.c: pushes and pops VLAN tags and tunnels of one frame.
 #include "core/dq_ledger.h"
 #include "core/dq_core.h"
 #include "packet/transform.h"
@@ -10,9 +10,9 @@ enum { PROTO_GRE = 47, VXLAN_LEN = 8, GRE_LEN = 4, NVGRE_LEN = 8, DONT_FRAGMENT 
 enum { GRE_SUM = 0x8000, GRE_KEY = 0x2000, GRE_SEQ = 0x1000, GRE_KNOWN = GRE_SUM | GRE_KEY | GRE_SEQ };
 enum { FIRST_PRIVATE_PORT = 49152, PRIVATE_PORTS = 0x3fff, TYPE_QINQ_OLD = 0x9100 };
 
-// ---- making ready -----------------------------------------------------------------------------------------
+// ---- preparing --------------------------------------------------------------------------------------------
 
-// Bytes of the outer Ethernet and IP headers.
+// Returns the bytes of the outer Ethernet and IP headers.
 static uint32_t outer_len(bool ipv6) { return DQI_ETH_LEN + (ipv6 ? DQI_IPV6_LEN : DQI_IPV4_LEN); }
 
 static void write_ipv4(uint8_t *ip, const dq_action *a, uint8_t proto) {
@@ -58,7 +58,7 @@ static void make_header(const dq_action *a, dqi_act *out) {
     write_outer(out->header, a, &out->ip_sum);
     out->header_len = outer_len(a->ipv6) + tunnel_len(a->tunnel);
     switch (a->tunnel) {
-    case DQ_TUNNEL_VXLAN: // over IPv4 UDP's checksum is 0, as RFC 7348 wants it
+    case DQ_TUNNEL_VXLAN: // over IPv4 the UDP checksum is 0, as RFC 7348 recommends
         dqi_put_be16(h, a->udp_src);
         dqi_put_be16(h + 2, a->udp_dst);
         h[8] = DQI_VXLAN_HAS_VNI;
@@ -161,7 +161,7 @@ static int vlan_push(const dqi_act *a, dqi_frame *f) {
     return DQI_DONE;
 }
 
-// A frame without a tag stays as it is.
+// Removes the outermost tag; a frame without a tag is unchanged.
 static int vlan_pop(dqi_frame *f) {
     if (!is_tagged(f)) return DQI_DONE;
     if (f->len < DQI_ETH_LEN + DQI_TAG_LEN) return DQ_DROP_BAD_TUNNEL;
@@ -170,9 +170,9 @@ static int vlan_pop(dqi_frame *f) {
     return DQI_DONE;
 }
 
-// ---- tunnels: on ------------------------------------------------------------------------------------------
+// ---- tunnels: push ----------------------------------------------------------------------------------------
 
-// The same for all packets of a flow: a hash of addresses and ports, or of the MAC addresses.
+// Returns the same port for all packets of a flow: a hash of addresses and ports, or of the MAC addresses.
 static uint16_t source_port(const dqi_frame *f) {
     dqi_pkt k;
     dqi_parse(f->p, f->len, &k);
@@ -181,7 +181,7 @@ static uint16_t source_port(const dqi_frame *f) {
     return (uint16_t)(FIRST_PRIVATE_PORT | ((h ^ h >> 14) & PRIVATE_PORTS));
 }
 
-// Finishes the outer header in front of a frame of len bytes, all of them there where `whole`.
+// Completes the outer header of a frame of len bytes; `whole`: all of them are in this segment.
 static void finish(const dqi_act *a, uint8_t *p, uint64_t len, bool whole) {
     uint8_t *ip = p + DQI_ETH_LEN, *udp = p + outer_len(a->ipv6);
     uint32_t l4_len = (uint32_t)len - outer_len(a->ipv6), ip_len = (uint32_t)len - DQI_ETH_LEN;
@@ -209,10 +209,10 @@ static int encap(const dqi_act *a, dqi_frame *f) {
     return DQI_DONE;
 }
 
-// ---- tunnels: off -----------------------------------------------------------------------------------------
+// ---- tunnels: pop -----------------------------------------------------------------------------------------
 
-// Finds a whole IP packet of the tunnel's version and this protocol, its header intact: *end is the offset of
-// its end.
+// Finds a complete IP packet of the tunnel's version and this protocol, with a valid header; *end is the
+// offset of its end.
 static bool find_outer(const dqi_act *a, const dqi_frame *f, uint8_t proto, dqi_pkt *k, uint32_t *end) {
     uint8_t version = a->ipv6 ? DQ_HAS_IPV6 : DQ_HAS_IPV4;
     if (!dqi_parse(f->p, f->len, k) || !(k->has & version) || k->has & DQ_HAS_FRAGMENT) return false;
@@ -223,13 +223,13 @@ static bool find_outer(const dqi_act *a, const dqi_frame *f, uint8_t proto, dqi_
            (a->ipv6 || dqi_csum_fold(dqi_csum_add(ip, k->l4 - k->l3, 0)) == 0);
 }
 
-// Whether the sum over [from, end), to which `sum` adds, is right; it can't be told of bytes that lie
-// elsewhere.
+// Reports whether the sum over [from, end), with `sum` added, is valid, or cannot be checked as bytes lie in
+// other segments.
 static bool is_intact(const dqi_frame *f, uint32_t from, uint32_t end, uint32_t sum) {
     return end > f->len || dqi_csum_fold(dqi_csum_add(f->p + from, end - from, sum)) == 0;
 }
 
-// A checksum of 0 says nothing (RFC 768, RFC 6935).
+// A checksum of 0 means that there is none (RFC 768, RFC 6935).
 static bool udp_intact(const dqi_act *a, const dqi_frame *f, const dqi_pkt *k, uint32_t end) {
     const uint8_t *ip = f->p + k->l3;
     if (dqi_be16(f->p + k->l4 + 6) == 0) return true;
@@ -237,7 +237,7 @@ static bool udp_intact(const dqi_act *a, const dqi_frame *f, const dqi_pkt *k, u
     return is_intact(f, k->l4, end, sum + DQI_PROTO_UDP + end - k->l4);
 }
 
-// Offset of what the datagram carries, 0: it is no such VXLAN.
+// Returns the offset of the datagram's inner frame; 0: it is not such a VXLAN packet.
 static uint32_t find_vxlan(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
     dqi_pkt k;
     if (!find_outer(a, f, DQI_PROTO_UDP, &k, end) || !(k.has & DQ_HAS_UDP)) return 0;
@@ -267,7 +267,7 @@ bool dqi_is_packet(uint16_t protocol, const uint8_t *p, uint32_t there, uint32_t
            dqi_csum_fold(dqi_csum_add(p, header, 0)) == 0;
 }
 
-// The same for GRE and NVGRE. A checksum that somebody sends has to be right, sequence numbers are skipped.
+// Does the same for GRE and NVGRE. A checksum, if present, must be valid; sequence numbers are skipped.
 static uint32_t find_gre(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
     dqi_pkt k;
     if (!find_outer(a, f, PROTO_GRE, &k, end) || k.l4 > f->len) return 0;
@@ -278,13 +278,13 @@ static uint32_t find_gre(const dqi_act *a, const dqi_frame *f, uint32_t *end) {
     return dqi_be16(gre) & GRE_SUM && !is_intact(f, k.l4, *end, 0) ? 0 : k.l4 + n;
 }
 
-// Cuts the frame off behind offset end.
+// Truncates the frame at offset end.
 static void cut(dqi_frame *f, uint32_t end) {
     if (end < f->len) f->len = end;
     f->rest = end - f->len;
 }
 
-// A packet without an Ethernet header gets the outer one's addresses.
+// Removes the tunnel; a packet without an Ethernet header gets the outer one's addresses.
 static int decap(const dqi_act *a, dqi_frame *f) {
     uint32_t end = 0;
     uint32_t inner = a->tunnel == DQ_TUNNEL_VXLAN ? find_vxlan(a, f, &end) : find_gre(a, f, &end);
