@@ -15,9 +15,7 @@
 // layered one, which shares the base and stores the added rules and a bitmap of removed ones. A lookup
 // searches both. When the layer has grown, or the base has hidden a rule that may now match, the whole table
 // is rebuilt: 10,000 single changes of 10,000 rules cost 0.1 ms each instead of 4. A lookup in two tables
-// costs more per packet than in one, so an empty change rebuilds the whole table, for use after the last
-// change.
-// more.
+// costs more per packet than in one, so an empty change rebuilds the whole table, for use after the last one.
 #include "packet/flow_table.h"
 #include "core/err.h"
 

@@ -6,7 +6,6 @@
 // from wire order, LITTLE to or from little endian; LANE_BITS has bit j in lane j; NEXT(a, b) is b shifted up
 // by one lane after the last of a; WORDS reads the 8 bytes at that offset from each address, GATHER the words
 // w12 to w36. The compiler maps vector operators to the instruction set.
-// the words from w12 to w36. The compiler turns operators on vectors into whatever the instruction set has.
 
 #define GLUE2(a, b) a##_##b
 #define GLUE(a, b)  GLUE2(a, b)

@@ -7,7 +7,6 @@
 //
 // Flows that remove the same headers share a shell, found by a hash table over the frame's headers; it has a
 // flow table for the inner frames, and further shells for flows that remove more. A table is immutable.
-// is a flow table for the frames inside, and more shells where flows go on. A table never changes.
 #ifndef DQI_LAYERS_H
 #define DQI_LAYERS_H
 
