@@ -1,4 +1,4 @@
-// burst_checksum.c: the checksums of a burst's packets, for headers that were written by hand.
+// burst_checksum.c: computes the checksums of a burst's packets after their headers were written.
 #include "core/burst.h"
 #include "packet/packet.h"
 

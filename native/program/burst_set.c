@@ -1,8 +1,8 @@
 // burst_set.c: sets a field in every packet of a burst, with its checksums.
 //
-// In plain frames (lanes.h) the field lies in the same 8 bytes of all packets: they are changed together, and
-// so are the checksums that cover them. Other frames, fields beyond the headers and fields that say what
-// checksums cover are set one by one.
+// In plain frames (lanes.h) the field lies in the same 8 bytes of all packets: they are changed together,
+// with the checksums that cover them. Other frames, fields beyond the headers and fields that control
+// checksum coverage are set one by one.
 #include "program/dq_program.h"
 #include "program/burst_ops.h"
 
@@ -10,10 +10,10 @@ enum { IP_CSUM = 24 }; // of plain frames
 
 // ---- plain frames -----------------------------------------------------------------------------------------
 
-// Bytes [from, to) touch one of [a, b).
+// Reports whether bytes [from, to) and [a, b) overlap.
 static bool touches(uint32_t from, uint32_t to, uint32_t a, uint32_t b) { return from < b && to > a; }
 
-// Bytes that say what a checksum covers, and checksums, in plain frames (RFC 791, 768, 9293).
+// Reports whether the bytes are checksums or control their coverage in plain frames (RFC 791, 768, 9293).
 static bool is_special(uint32_t from, uint32_t to, uint8_t need) {
     static const uint8_t ipv4[][2] = {{14, 15}, {16, 18}, {20, 22}, {23, 24}, {24, 26}};
     for (size_t i = 0; i < sizeof ipv4 / sizeof *ipv4; i++)
@@ -22,7 +22,7 @@ static bool is_special(uint32_t from, uint32_t to, uint8_t need) {
     return touches(from, to, 50, 52);
 }
 
-// False where plain frames can't be changed together.
+// Computes the patch; false: plain frames can't be changed together.
 static bool find_patch(const dqi_setter *c, dqi_patch *out) {
     uint32_t bit, width;
     *out = (dqi_patch){0};
@@ -41,7 +41,7 @@ static bool find_patch(const dqi_setter *c, dqi_patch *out) {
         out->ip_shift = DQI_PAIR_SHIFT(IP_CSUM - out->at);
         out->ip_mask = 0xffffull << out->ip_shift;
     }
-    return from < 34 || c->f.base == DQ_BASE_L4; // else some plain frames may end there
+    return from < 34 || c->f.base == DQ_BASE_L4; // other fields may exceed some plain frames
 }
 
 // ---- any packet -------------------------------------------------------------------------------------------

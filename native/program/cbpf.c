@@ -1,7 +1,7 @@
-// cbpf.c: the check and the interpreter of classic BPF.
+// cbpf.c: verifier and interpreter of classic BPF.
 //
-// Opcodes are three fields: class, size or operation, and mode or source, numbered as in bpf(4). The check
-// accepts a listed set, so that the interpreter's decoding by fields is total.
+// Opcodes consist of three fields: class, size or operation, and mode or source, numbered as in bpf(4). The
+// verifier accepts only listed opcodes, so the interpreter's decoding by fields covers all of them.
 #include "program/cbpf.h"
 #include "core/err.h"
 #include "packet/packet.h"
@@ -72,10 +72,9 @@ static const char *alu_fault(const dq_cbpf_insn *i) {
     return NULL;
 }
 
-#define KERNEL_ONLY                                                                                          \
-    0xfffff000u // loads from there on are of what the Linux kernel knows of a packet (SKF_AD_OFF)
+#define KERNEL_ONLY 0xfffff000u // from here on loads access packet metadata of the Linux kernel (SKF_AD_OFF)
 
-// A load of what is in no packet: direction, interface, a tag that the device took out.
+// Rejects loads of metadata that is not in the packet: direction, interface, a tag stripped by the device.
 static const char *kernel_fault(const dq_cbpf_insn *i) {
     if (class_of(i->code) != CLASS_LD || mode_of(i->code) != MODE_ABS || i->k < KERNEL_ONLY) return NULL;
     switch (i->k - KERNEL_ONLY) {
@@ -90,7 +89,7 @@ static const char *kernel_fault(const dq_cbpf_insn *i) {
     }
 }
 
-// What is wrong with an instruction that has left instructions behind it, or NULL.
+// Returns the error in an instruction that is followed by `left` instructions, or NULL.
 static const char *fault(const dq_cbpf_insn *i, uint32_t left) {
     if (!known(i->code)) return "unknown opcode";
     uint16_t cls = class_of(i->code);
@@ -125,7 +124,7 @@ typedef struct machine {
     uint32_t mem[N_MEM]; // 0 until written
 } machine;
 
-// Big-endian load of 4, 2 or 1 bytes; false past the end.
+// Loads 4, 2 or 1 bytes, big-endian; false past the end.
 static bool load_packet(machine *m, uint64_t off, uint16_t size) {
     uint32_t bytes = size == SIZE_W ? 4 : size == SIZE_H ? 2 : 1;
     if (off + bytes > m->caplen) return false;
@@ -154,7 +153,7 @@ static bool run_ld(machine *m, const dq_cbpf_insn *i) {
 
 static bool run_ldx(machine *m, const dq_cbpf_insn *i) {
     switch (mode_of(i->code)) {
-    case MODE_MSH: // the length of an IPv4 header
+    case MODE_MSH: // length of an IPv4 header
         if (i->k >= m->caplen) return false;
         m->x = (uint32_t)(m->pkt[i->k] & 15) * 4;
         return true;
@@ -209,7 +208,7 @@ static bool run_alu(machine *m, const dq_cbpf_insn *i) {
     }
 }
 
-// Instructions to skip.
+// Returns the number of instructions to skip.
 static uint32_t run_jmp(const machine *m, const dq_cbpf_insn *i) {
     uint32_t v = i->code & SRC_X ? m->x : i->k;
     bool yes;

@@ -1,4 +1,4 @@
-// Package program runs conditions and changes over bursts.
+// Package program evaluates conditions on bursts and applies changes to them.
 package program
 
 /*
@@ -14,4 +14,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // an edit of a header rebuilds the packages that import this folder

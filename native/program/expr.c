@@ -1,8 +1,8 @@
-// expr.c: packet programs: made, and run over 64 packets at a time.
+// expr.c: packet programs: construction, and evaluation of 64 packets at a time.
 //
-// Each instruction is one loop over lanes (lanes.h). A number on the stack is a column and the lanes that
-// have it; a condition is a word of bits. At a jump the lanes part: those that jump wait at its target with
-// the condition's value, the others go on, and code that no lane runs is left out.
+// Each instruction is one loop over lanes (lanes.h). A number on the stack is a column and a bitmap of the
+// lanes that have it; a condition is a bitmap. A jump splits the lanes: those that jump wait at its target
+// with the condition's value, the others continue, and code that no lane executes is skipped.
 #include "program/expr.h"
 #include "core/err.h"
 
@@ -12,15 +12,15 @@
 enum { MAX_TERMS = 8 };
 
 struct dq_prog {
-    dqi_look look; // what its fields need
+    dqi_look look; // header information that its fields need
     bool condition;
-    uint32_t n_terms; // not 0: frames that are plain match where all of these hold
+    uint32_t n_terms; // if not 0, plain frames match if all of these hold
     dqi_term terms[MAX_TERMS];
     uint32_t n;
     dq_insn insns[];
 };
 
-// The numbers that compare so with c; false where they are no range below 2^62.
+// Computes the range of numbers for which the comparison with c holds; false: not a range below 2^62.
 static bool find_range(uint8_t op, uint64_t c, dqi_term *t) {
     const uint64_t end = 1ull << 62;
     t->from = 0;
@@ -52,7 +52,7 @@ static bool find_range(uint8_t op, uint64_t c, dqi_term *t) {
     }
 }
 
-// `field compared with a constant`, where the field lies at one place in all plain frames.
+// Matches `field compared with a constant` where the field has a fixed offset in plain frames.
 static bool find_term(const dq_insn *i, dqi_term *t) {
     if (i[0].op != DQ_OP_LOAD || i[1].op != DQ_OP_PUSH) return false;
     dq_field f = dqi_insn_field(&i[0]);
@@ -64,8 +64,8 @@ static bool find_term(const dq_insn *i, dqi_term *t) {
     return find_range(i[2].op, i[1].imm, t);
 }
 
-// Terms of programs that are one comparison, or several joined by `and`: every jump then leads to the next
-// JZ, or to the end.
+// Finds the terms of programs that are one comparison, or several joined by `and`: every jump then leads to
+// the next JZ, or to the end.
 static void find_terms(dq_prog *prog) {
     uint32_t n = 0;
     for (uint32_t pc = 0; pc + 3 < prog->n && n < MAX_TERMS; pc += 4) {
@@ -76,8 +76,8 @@ static void find_terms(dq_prog *prog) {
     }
 }
 
-// What a program's fields need. A field that needs no headers but may lie beyond them needs the packet's
-// length, which a look at headers alone leaves out.
+// Returns the header information that a program's fields need. A field that needs no headers but may lie
+// beyond them needs the packet's length, which DQI_LOOK_HEADERS does not provide.
 static dqi_look find_look(const dq_insn *insns, uint32_t n) {
     dqi_look look = DQI_LOOK_RAW;
     bool beyond = false;
@@ -116,21 +116,21 @@ void dq_prog_free(dq_prog *prog) { free(prog); }
 // ---- the machine ------------------------------------------------------------------------------------------
 
 typedef struct slot {
-    dqi_col col;   // of a number
-    uint64_t bits; // a number: the lanes that have it; a condition: those where it holds
+    dqi_col col;   // value of a number
+    uint64_t bits; // a number: lanes that have it; a condition: lanes where it is true
 } slot;
 
 // Lanes that wait at a jump's target.
 typedef struct join {
     uint32_t at;
-    slot *top; // the condition's place
+    slot *top; // stack slot of the condition
     uint64_t lanes, bits;
 } join;
 
 typedef struct machine {
     const dqi_level *k;
     dqi_lanes *l;
-    uint64_t active; // lanes that run what comes next
+    uint64_t active; // lanes that execute the next instruction
     slot *top;
     uint32_t n_joins;
     join joins[DQ_PROG_MAX_STACK];
@@ -148,7 +148,7 @@ static void arrive(machine *m, uint32_t pc) {
     }
 }
 
-// Leaves out what no lane runs: the next target.
+// Skips code that no lane executes: returns the next target.
 static uint32_t skip(machine *m) {
     const join *next = &m->joins[0];
     for (uint32_t i = 1; i < m->n_joins; i++)
@@ -157,7 +157,7 @@ static uint32_t skip(machine *m) {
     return next->at;
 }
 
-// The instruction to go on with.
+// Executes a jump; returns the next instruction.
 static uint32_t jump(machine *m, const dq_insn *i, uint32_t pc) {
     uint64_t holds = m->top->bits & m->active;
     uint64_t lanes = i->op == DQ_OP_JZ ? m->active & ~holds : holds;
@@ -175,7 +175,7 @@ static uint32_t jump(machine *m, const dq_insn *i, uint32_t pc) {
     return m->active == 0 ? skip(m) : pc + 1;
 }
 
-// A divisor of 0 spoils its lane.
+// Marks lanes with a divisor of 0 as absent.
 static void divisors(slot *b) {
     for (uint32_t i = 0; i < DQI_LANES; i++) {
         if (b->col.v[i] != 0) continue;
@@ -219,7 +219,7 @@ static void find(machine *m, const dq_insn *i) {
         dqi_lanes_find(m->l, &key, i->c, s->bits & count->bits & m->active, &s->col, &count->col, &s->col);
 }
 
-// Runs a checked program; its result is on top.
+// Runs a checked program; its result is on top of the stack.
 static void run(machine *m, const dq_prog *prog) {
     m->active = m->l->all;
     m->top = m->stack - 1;
@@ -272,7 +272,7 @@ static void run(machine *m, const dq_prog *prog) {
     }
 }
 
-// Where it holds; a number as a condition is not 0.
+// Returns the lanes where the program is true; a number is true if it is not 0.
 static uint64_t holds(machine *m, const dq_prog *prog) {
     run(m, prog);
     if (prog->condition) return m->top->bits;
@@ -291,7 +291,7 @@ static uint32_t list_bits(uint64_t bits, uint32_t first, uint32_t *out) {
     return n;
 }
 
-// Which of packets [first, first + DQI_LANES) match.
+// Returns which of packets [first, first + DQI_LANES) match.
 static uint64_t match(machine *m, const dq_prog *prog, const dqi_packets *in, uint32_t first, bool payload) {
     uint32_t n = in->n - first < DQI_LANES ? in->n - first : DQI_LANES;
     uint64_t all = UINT64_MAX >> (DQI_LANES - n), bits = 0, plain = 0;

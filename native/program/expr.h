@@ -1,8 +1,7 @@
-// expr.h: packet programs: compiled conditions and numbers over packet fields (dq_insn), checked once and run
-// over bursts.
+// expr.h: packet programs: compiled conditions and numbers over packet fields (dq_insn), run over bursts.
 //
-// Programs come from runtime/expr, but nothing is believed: a program that passes the check cannot read
-// outside a packet, overrun its stack, divide by zero, or loop.
+// Programs come from runtime/expr but are not trusted: one that passes the check cannot read outside a
+// packet, overrun its stack, divide by zero, or loop.
 #ifndef DQI_EXPR_H
 #define DQI_EXPR_H
 
@@ -12,7 +11,7 @@
 #include "program/dq_program.h"
 #include "packet/lanes.h"
 
-// The field that a LOAD reads.
+// Returns the field that a LOAD reads.
 static inline dq_field dqi_insn_field(const dq_insn *i) {
     return (dq_field){.base = i->a,
                       .meta = (uint8_t)i->imm,
@@ -22,12 +21,12 @@ static inline dq_field dqi_insn_field(const dq_insn *i) {
                       .bit_offset = i->c};
 }
 
-// What a FIND looks for.
+// Returns the key that a FIND searches for.
 static inline dqi_item_key dqi_insn_key(const dq_insn *i) {
     return (dqi_item_key){.bytes = i->a, .value_bits = i->b, .key = i->imm};
 }
 
-// Packets [first, first + n) of a burst whose columns are there, as far as the CPU can read them.
+// Returns packets [first, first + n) of a burst with filled columns, as far as the CPU can read them.
 static inline dqi_packets dqi_packets_at(const dq_burst *b, uint32_t first, uint32_t n) {
     return (dqi_packets){.base = b->session->base,
                          .off = dqi_seen(b) + first,
@@ -40,26 +39,26 @@ static inline dqi_packets dqi_packets_at(const dq_burst *b, uint32_t first, uint
                          .n = n};
 }
 
-// Refuses a program that is not well formed: unknown opcode, unreadable field, jump not forward or out of
-// range, a number where a condition is wanted, stack too deep, too shallow or different on two ways, no RET
-// at the end. DQ_INVALID_PARAMETER, with the instruction and the reason in diag (may be NULL). *condition
-// (may be NULL) gets whether it leaves a condition or a number. Any thread.
+// Rejects a malformed program: unknown opcode, invalid field, jump not forward or out of range, a number in
+// place of a condition, stack too deep, too shallow or different on two paths, no RET at the end. Returns
+// DQ_INVALID_PARAMETER, with the instruction and the reason in diag (may be NULL). *condition (may be NULL)
+// is set to whether the result is a condition. Any thread.
 int dqi_prog_check(const dq_insn *insns, uint32_t n, bool *condition, dq_diag *diag);
 
-// Bytes of a packet that its fields at fixed offsets need at least; 0: none do.
+// Returns the minimum packet length in bytes for its fields at fixed offsets; 0: no such fields.
 uint32_t dqi_prog_needs(const dq_prog *prog);
 
-// Runs a program over packets; payload: of a queue that holds payloads, where comparisons with header fields
-// are false and payload offsets count from 0. Any number of threads may run one program. None of these blocks
-// or allocates. A number as a condition holds where it is not 0.
+// Run a program over packets; payload: of a queue of payloads, where comparisons with header fields are false
+// and payload offsets count from 0. Any number of threads may run one program. None of these blocks or
+// allocates. A number is true as a condition if it is not 0.
 //
-// Writes the indices of the packets that match to out (room for n), rising, and returns their number.
+// Writes the indices of matching packets, ascending, to out (room for n); returns their number.
 uint32_t dqi_prog_select(const dq_prog *prog, const dqi_level *k, const dqi_packets *in, bool payload,
                          uint32_t *out);
-// How many match.
+// Returns the number of matching packets.
 uint32_t dqi_prog_count(const dq_prog *prog, const dqi_level *k, const dqi_packets *in, bool payload);
-// out[i] = the number for packet i, or 1 and 0 of a condition; ok (may be NULL) [i] = 0 and out[i] = 0 where
-// the packet lacks a field of it or it divides by 0. How many packets have it.
+// Writes the number for packet i to out[i], or 1 and 0 for a condition; ok (may be NULL) [i] = 0 and out[i] =
+// 0 if the packet lacks a field or it divides by 0. Returns how many packets have it.
 uint32_t dqi_prog_eval(const dq_prog *prog, const dqi_level *k, const dqi_packets *in, bool payload,
                        uint64_t *out, uint8_t *ok);
 

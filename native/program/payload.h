@@ -1,20 +1,20 @@
-// payload.h: where in a received packet the payload lies that a stage takes.
+// payload.h: position of the payload that a stage processes in a received packet.
 #ifndef DQI_PAYLOAD_H
 #define DQI_PAYLOAD_H
 
 #include "core/burst.h"
 #include "program/expr.h"
 
-enum { DQI_PAYLOAD_CHUNK = 128 }; // packets whose places are computed at once
+enum { DQI_PAYLOAD_CHUNK = 128 }; // packets per computation
 
 typedef struct dqi_payload_rule {
     uint32_t segment, offset; // bytes from the segment's start,
-    bool at_payload;          // or from the innermost payload's (segment 0)
-    dq_prog *header;          // further bytes in front of it; NULL: none
-    dq_prog *length;          // its bytes, of those that are there; NULL, or absent of a packet: all
+    bool at_payload;          // or from the innermost payload's start (segment 0)
+    dq_prog *header;          // further bytes to skip; NULL: none
+    dq_prog *length;          // payload bytes; NULL, or absent for a packet: all available
 } dqi_payload_rule;
 
-// Takes the rule's two programs from numbers (n 0: none). INVALID_PARAMETER as dq_prog_new.
+// Compiles the rule's two programs from numbers (n 0: none). INVALID_PARAMETER as dq_prog_new.
 static inline int dqi_payload_rule_init(dqi_payload_rule *r, const dq_number *header, const dq_number *length,
                                         dq_diag *diag) {
     int err = header->n ? dq_prog_new(header->insns, header->n, &r->header, diag) : DQ_OK;
@@ -27,13 +27,13 @@ static inline void dqi_payload_rule_free(dqi_payload_rule *r) {
     dq_prog_free(r->length);
 }
 
-// The numbers of some packets.
+// Computed numbers of a chunk of packets.
 typedef struct dqi_payload_numbers {
     uint64_t header[DQI_PAYLOAD_CHUNK], length[DQI_PAYLOAD_CHUNK];
     uint8_t has_header[DQI_PAYLOAD_CHUNK], has_length[DQI_PAYLOAD_CHUNK];
 } dqi_payload_numbers;
 
-// Computes those of packets [first, first + DQI_PAYLOAD_CHUNK) of b, or as many as there are.
+// Computes the numbers of packets [first, first + DQI_PAYLOAD_CHUNK) of b, or as many as there are.
 static inline void dqi_payload_compute(const dq_burst *b, const dqi_payload_rule *r, uint32_t first,
                                        dqi_payload_numbers *out) {
     if (!r->header && !r->length) return;
@@ -44,8 +44,8 @@ static inline void dqi_payload_compute(const dq_burst *b, const dqi_payload_rule
     if (r->length) dqi_prog_eval(r->length, k, &in, b->payload, out->length, out->has_length);
 }
 
-// Offsets in its segment where packet k's payload begins and ends, maybe both the same; false: there is none,
-// or it ends before it should. n: the numbers of the packets from `first` on.
+// Computes the start and end offset of packet k's payload in its segment, which may be equal; false: it has
+// no payload, or a truncated one. n: the numbers of the packets from `first` on.
 static inline bool dqi_payload_locate(const dq_burst *b, const dqi_payload_rule *r,
                                       const dqi_payload_numbers *n, uint32_t k, uint32_t first,
                                       uint32_t *from, uint32_t *to) {
@@ -74,7 +74,7 @@ static inline bool dqi_payload_locate(const dq_burst *b, const dqi_payload_rule 
     return true;
 }
 
-// The same of payloads that are not empty.
+// Does the same, but fails for empty payloads.
 static inline bool dqi_payload_find(const dq_burst *b, const dqi_payload_rule *r,
                                     const dqi_payload_numbers *n, uint32_t k, uint32_t first, uint32_t *from,
                                     uint32_t *to) {

@@ -1,11 +1,11 @@
-// pcap_dl.c: libpcap's filter compiler by dlopen: text in, a checked program of our own out.
+// pcap_dl.c: libpcap's filter compiler by dlopen: converts text to a checked program.
 //
-// Packets never pass through libpcap, so a machine without it loses filters in its language and nothing else.
-// The first call opens the library; host names in a filter are looked up, so a call may block.
+// Packets never pass through libpcap: without the library only filters in its language are unavailable. The
+// first call opens it; host names in a filter are resolved, so a call may block.
 //
 // The ABI used is libpcap's stable one: opaque handles, and struct bpf_program with instructions laid out as
-// dq_cbpf_insn (pcap/bpf.h). The library stays open for the life of the process. Its compiler keeps global
-// state before version 1.8, so a lock serialises it.
+// dq_cbpf_insn (pcap/bpf.h). The library stays open for the life of the process. Its compiler has global
+// state before version 1.8, so a lock serializes it.
 #include "program/cbpf.h"
 #include "core/err.h"
 
@@ -31,14 +31,14 @@ typedef struct api {
 
 _Static_assert(sizeof(dq_cbpf_insn) == 8, "dq_cbpf_insn must be laid out as libpcap's bpf_insn");
 
-// Packets that start with the IP header are 101 in files and in our interface; libpcap's own number is the
-// system's.
+// Packets that start with the IP header have link type 101 in files and in this API; libpcap's own number
+// depends on the system.
 enum { SNAPLEN = 262144, LINKTYPE_RAW = 101, DLT_RAW = 12 };
 static const uint32_t netmask_unknown = 0xffffffff;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// ISO C has no cast from an object to a function pointer; POSIX says that the copy works.
+// ISO C has no cast from an object to a function pointer; POSIX guarantees that the copy works.
 static bool symbol(void *lib, const char *name, void *fn) {
     void *sym = dlsym(lib, name);
     memcpy(fn, &sym, sizeof sym);
@@ -53,7 +53,7 @@ static void *open_any(void) {
     return lib;
 }
 
-// Opens the library at the first call that finds it. Under the lock.
+// Opens the library at the first call that finds it. Called with the lock.
 static const api *load(dq_diag *diag) {
     static api loaded;
     static bool ready;

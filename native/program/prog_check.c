@@ -1,8 +1,8 @@
-// prog_check.c: whether a packet program is well formed; prototype in expr.h.
+// prog_check.c: checks that a packet program is well formed; prototype in expr.h.
 //
-// Walks the program once with the kinds of what is on the stack: numbers, or conditions. That a jump keeps
-// what lies beneath its condition is checked too, so that the lanes that jump and those that don't can share
-// a stack.
+// Walks the program once with the types of the stack entries: numbers or conditions. It also checks that code
+// up to a jump's target does not change the stack below the jump's condition, so that lanes that jump and
+// those that don't can share a stack.
 #include "core/err.h"
 #include "program/expr.h"
 #include "packet/lane_ops.h"
@@ -12,7 +12,7 @@
 #define OP_ROW(op, ...)  [op] = 1,
 #define OP_PAIR(op, ...) [op] = 2,
 
-// Numbers that an operator takes.
+// Number of operands of each operator.
 static const uint8_t numbers[DQ_OP_COUNT] = {DQI_UNARY_OPS(OP_ROW) DQI_BINARY_OPS(OP_PAIR, OP_PAIR)
                                                  DQI_COMPARE_OPS(OP_PAIR, , )};
 
@@ -20,10 +20,10 @@ typedef struct walk {
     const dq_insn *insns;
     uint32_t n, pc;
     uint32_t depth;
-    uint32_t floor; // nothing below may be touched before a jump's target
-    uint32_t open;  // targets of jumps that are still to come
+    uint32_t floor; // entries below must not be popped before a jump's target
+    uint32_t open;  // pending jump targets
     bool cond[DQ_PROG_MAX_STACK + 1];
-    uint8_t want[DQ_PROG_MAX_INSNS]; // depth that jumps bring along; 0: nobody jumps there
+    uint8_t want[DQ_PROG_MAX_INSNS]; // stack depth at jump targets; 0: not a target
     dq_diag *diag;
 } walk;
 
@@ -54,7 +54,7 @@ static int check_load(walk *w, const dq_insn *i) {
     return dqi_field_check(&f, &why) == DQ_OK ? push(w, false) : bad(w, why.text);
 }
 
-// The number that moves it takes the place of what a LOAD has none of.
+// Checks a LOAD_AT: its operand is added to the bit offset of an ordinary LOAD.
 static int check_load_at(walk *w, const dq_insn *i) {
     if (i->a == DQ_BASE_META || i->c > INT32_MAX) return bad(w, "only a field at an offset can be moved");
     int err = pop(w, false);
@@ -91,13 +91,13 @@ static void find_floor(walk *w) {
     }
 }
 
-// Jumps to here end; those still open keep their floor.
+// Ends the jumps to this instruction; the floor of pending jumps remains.
 static int arrive(walk *w) {
     if (w->want[w->pc] == 0) return DQ_OK;
     if (w->want[w->pc] != w->depth || !w->cond[w->depth - 1])
         return bad(w, "the stack differs between two ways");
     w->want[w->pc] = 0;
-    find_floor(w); // this instruction may take what they kept
+    find_floor(w); // this instruction may pop what they protected
     return DQ_OK;
 }
 

@@ -1,5 +1,5 @@
-// rewrite.c: rules over 64 packets at a time. A constant goes straight into the packets (burst_set.c); what
-// depends on the old value is read as a column, changed, and written back.
+// rewrite.c: applies rewrite rules to 64 packets at a time. Constants are written directly into the packets
+// (burst_set.c); values that depend on the old ones are read as a column, changed, and written back.
 #include "program/rewrite.h"
 #include "core/err.h"
 #include "packet/packet.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 
 typedef struct rule {
-    dq_rewrite_rule of; // its maps are our own
+    dq_rewrite_rule of; // with a copy of the maps
     dqi_setter setter, low;
-    dq_prog *place; // NULL: it lies where it lies
+    dq_prog *place; // NULL: at the field's own offset
 } rule;
 
 struct dqi_rewrite {
@@ -27,8 +27,8 @@ typedef struct part {
     const dqi_packets *in;
     uint32_t first, n;
     bool payload;
-    uint64_t number;       // of in's first packet
-    const uint32_t *loops; // of in's packets
+    uint64_t number;       // index of in's first packet
+    const uint32_t *loops; // replay loops of in's packets
 } part;
 
 // ---- rules ------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ bool dqi_rewrite_loops(const dqi_rewrite *r) { return r->loops; }
 
 // ---- packets ----------------------------------------------------------------------------------------------
 
-// The values that some of the packets have; which have one.
+// Reads the old values of some of the packets; returns which have one.
 static uint64_t read_old(const dq_field *f, const part *p, uint64_t lanes, const dqi_col *by, dqi_col *out) {
     dqi_lanes l;
     dqi_lanes_look(&l, p->k, p->in, p->first, dqi_look_for(f), p->payload);
@@ -112,8 +112,7 @@ static bool map_one(const dq_rewrite_rule *r, uint64_t *v, uint64_t *low) {
     return false;
 }
 
-// What becomes of the values, of those that have maps together with the lower halves; which of them are to be
-// written.
+// Computes the new values, for maps together with the lower halves; returns which are to be written.
 static uint64_t renew(const rule *r, const part *p, uint64_t lanes, dqi_col *v, dqi_col *low) {
     uint64_t some = 0;
     if (r->of.kind == DQ_REWRITE_LOOP) {
@@ -128,7 +127,7 @@ static uint64_t renew(const rule *r, const part *p, uint64_t lanes, dqi_col *v, 
     return some & lanes;
 }
 
-// Which packets have the field, and were changed.
+// Applies a rule; returns the packets that have the field and were changed.
 static uint64_t apply(const rule *r, const part *p) {
     dqi_col by, values, low;
     bool halves = r->of.low.bit_width > 0;
