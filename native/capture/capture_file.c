@@ -1,4 +1,4 @@
-// capture_file.c: what kind of file it is, and pcap. capture_ng.c has pcapng.
+// capture_file.c: detection of the file format, and pcap. capture_ng.c has pcapng.
 #include "capture/capture_file.h"
 
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define MAX_LINKS 65536
-#define LINK_TYPE 0xffffu    // the rest of the field says how long the FCS is, if there is one:
-#define LINK_FCS  (1u << 26) // then its highest 4 bits do, in units of 16 bits
+#define LINK_TYPE 0xffffu    // other bits: if LINK_FCS is set,
+#define LINK_FCS  (1u << 26) // the highest 4 bits are the FCS length in units of 16 bits
 #define NS_PER_S  1000000000
 
 int dqi_capture_bad(dqi_capture *c, const char *fmt, ...) {
@@ -54,9 +54,9 @@ void dqi_capture_reset(dqi_capture *c) {
     *c = (dqi_capture){0};
 }
 
-// ---- which file -------------------------------------------------------------------------------------------
+// ---- format detection -------------------------------------------------------------------------------------
 
-// The program that unpacks a compressed file, by its first bytes; NULL: it isn't one.
+// Returns the program that decompresses the file, by its first bytes; NULL: it is not compressed.
 static const char *unpacker(const uint8_t *p) {
     static const struct {
         uint8_t len, bytes[4];
@@ -85,7 +85,7 @@ static int pcap_header(dqi_capture *c, const uint8_t *p, bool ns) {
     return DQI_CAPTURE_OTHER;
 }
 
-// The start of a file.
+// Parses the start of a file.
 static int begin(dqi_capture *c, uint8_t *p, size_t n, dqi_capture_packet *out, size_t *used) {
     if (n < 4) return dqi_capture_more(4, used);
     uint32_t magic = dqi_capture_u32(c, p), other = __builtin_bswap32(magic);

@@ -1,6 +1,6 @@
-// capture_link.c: Ethernet frames from what was captured on other links: IP packets, those of BSD's loopback,
-// and Linux's cooked form (tcpdump -i any). The header that they get has the addresses 0, but for the
-// sender's where it is known. Layouts: the LINKTYPE pages of tcpdump.org.
+// capture_link.c: converts packets of other link types to Ethernet frames: IP, BSD loopback, and Linux cooked
+// capture (tcpdump -i any). The added header has zero addresses, except for the sender's if known. Layouts:
+// the LINKTYPE pages of tcpdump.org.
 #include "capture/capture_file.h"
 #include "packet/packet.h"
 
@@ -20,11 +20,11 @@ enum { // link types
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
-#define LEAST_TYPE     0x0600 // smaller numbers in its place are lengths
+#define LEAST_TYPE     0x0600 // smaller values in the type field are lengths
 #define SLL_LEN        16
 #define SLL2_LEN       20
 
-// Puts a header in front of what begins `skip` bytes further on.
+// Prepends a header to the data after the first `skip` bytes.
 static bool put_header(dqi_capture_packet *p, uint32_t skip, uint16_t type, const uint8_t *src) {
     uint8_t header[DQI_ETH_LEN] = {0};
     if (src) memcpy(header + 6, src, 6);
@@ -37,16 +37,16 @@ static bool put_header(dqi_capture_packet *p, uint32_t skip, uint16_t type, cons
     return true;
 }
 
-// An IP packet behind `skip` bytes.
+// Converts an IP packet after `skip` bytes.
 static bool put_ip(dqi_capture_packet *p, uint32_t skip) {
     uint32_t version = p->len > skip ? p->data[skip] >> 4 : 0;
     if (version != 4 && version != 6) return false;
     return put_header(p, skip, version == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4, NULL);
 }
 
-// ---- BSD's loopback ---------------------------------------------------------------------------------------
+// ---- BSD loopback -----------------------------------------------------------------------------------------
 
-// 4 bytes with the family, in the byte order of the capturing host.
+// The header is 4 bytes with the address family, in the capturing host's byte order.
 static bool is_ip_family(uint32_t family) {
     // IPv4 everywhere, then IPv6 of Linux, BSD/OS and NetBSD, FreeBSD, Darwin.
     return family == 2 || family == 10 || family == 24 || family == 28 || family == 30;
@@ -59,9 +59,9 @@ static bool put_bsd(dqi_capture_packet *p) {
     return (is_ip_family(family) || is_ip_family(__builtin_bswap32(family))) && put_ip(p, 4);
 }
 
-// ---- Linux's cooked form ----------------------------------------------------------------------------------
+// ---- Linux cooked capture ---------------------------------------------------------------------------------
 
-enum { // hardware types of Linux (if_arp.h) on which the protocol is no EtherType
+enum { // Linux hardware types (if_arp.h) whose protocol field is not an EtherType
     ARPHRD_CAN = 280,
     ARPHRD_FRAD = 770,
     ARPHRD_IPGRE = 778,
@@ -71,7 +71,7 @@ enum { // hardware types of Linux (if_arp.h) on which the protocol is no EtherTy
     ARPHRD_NETLINK = 824,
 };
 
-enum { PROTOCOL_802_3 = 1, PROTOCOL_802_2 = 4 }; // Novell's frames without LLC; frames with LLC
+enum { PROTOCOL_802_3 = 1, PROTOCOL_802_2 = 4 }; // Novell frames without LLC; frames with LLC
 
 static bool is_foreign(uint32_t hardware) {
     return hardware == ARPHRD_CAN || hardware == ARPHRD_FRAD || hardware == ARPHRD_IPGRE ||

@@ -1,4 +1,4 @@
-// capture_ng.c: the blocks of pcapng.
+// capture_ng.c: pcapng blocks.
 #include "capture/capture_file.h"
 
 #include <limits.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
-#define LEAST_BLOCK      12 // type, length, and length once more
+#define LEAST_BLOCK      12 // type, length, and the repeated length
 #define NS_PER_S         1000000000
 
 enum { OPT_END = 0, OPT_COMMENT = 1 };
@@ -14,13 +14,13 @@ enum { IF_NAME = 2, IF_DESCRIPTION = 3, IF_TSRESOL = 9, IF_FCSLEN = 13, IF_TSOFF
 enum { EPB_FLAGS = 2, EPB_DROPCOUNT = 4 };
 enum { NAMES = 4, JOURNAL = 9, SECRETS = 10, CUSTOM = 0xbad, CUSTOM_NO_COPY = 0x40000bad };
 
-// An option; its value lies at p.
+// A block option with its value at p.
 typedef struct option {
     uint32_t code, size;
     const uint8_t *p;
 } option;
 
-// Reads the option at *at of a block of len bytes, and goes on to the next; false: there is none.
+// Reads the option at *at of a block of len bytes and advances to the next; false: no more options.
 static bool next_option(const dqi_capture *c, const uint8_t *p, size_t len, size_t *at, option *out) {
     if (*at + 4 > len - 4) return false;
     *out = (option){dqi_capture_u16(c, p + *at), dqi_capture_u16(c, p + *at + 2), p + *at + 4};
@@ -46,7 +46,7 @@ __extension__ typedef unsigned __int128 wide;
 
 // ---- interfaces -------------------------------------------------------------------------------------------
 
-// Resolution v: 10^-v s, with its highest bit 2^-v s.
+// Sets the resolution from if_tsresol v: 10^-v s, or with the highest bit set 2^-v s.
 static void set_resolution(dqi_capture_link *l, uint8_t v) {
     l->shift = v & 0x7f;
     if (v & 0x80) {
@@ -58,7 +58,7 @@ static void set_resolution(dqi_capture_link *l, uint8_t v) {
     for (uint8_t k = v; k < 9; k++)
         l->mul *= 10;
     for (uint8_t k = 9; k < v; k++)
-        if (__builtin_mul_overflow(l->div, (uint64_t)10, &l->div)) l->mul = 0; // no time is that long
+        if (__builtin_mul_overflow(l->div, (uint64_t)10, &l->div)) l->mul = 0; // the tick is too short
 }
 
 static int64_t time_of(const dqi_capture_link *l, uint32_t high, uint32_t low) {
@@ -95,7 +95,7 @@ static int add_interface(dqi_capture *c, const uint8_t *p, size_t len) {
 
 // ---- packets ----------------------------------------------------------------------------------------------
 
-// What is said behind the `there` bytes of a packet.
+// Reads the options after the `there` bytes of a packet.
 static void read_options(const dqi_capture *c, const uint8_t *p, size_t len, uint32_t there,
                          dqi_capture_packet *out) {
     option o;
@@ -131,7 +131,7 @@ static int packet_of(dqi_capture *c, uint8_t *p, size_t len, uint32_t link, dqi_
     return DQI_CAPTURE_PACKET;
 }
 
-// Its drop count has 16 bits; all ones means unknown.
+// Parses an obsolete packet block: its drop count has 16 bits; all ones means unknown.
 static int obsolete_packet(dqi_capture *c, uint8_t *p, size_t len, dqi_capture_packet *out) {
     int what = packet_of(c, p, len, dqi_capture_u16(c, p + 8), out);
     uint32_t drops = what == DQI_CAPTURE_PACKET ? dqi_capture_u16(c, p + 10) : UINT16_MAX;
@@ -139,7 +139,7 @@ static int obsolete_packet(dqi_capture *c, uint8_t *p, size_t len, dqi_capture_p
     return what;
 }
 
-// It has no time of its own, nor a length where the interface's snaplen cuts it.
+// Parses a simple packet block: it has no timestamp, and no captured length if the snaplen truncates it.
 static int simple_packet(dqi_capture *c, uint8_t *p, size_t len, dqi_capture_packet *out) {
     if (len < 16 || c->n_links == 0)
         return dqi_capture_bad(
@@ -170,7 +170,7 @@ static bool known(uint32_t type) {
            type == DQI_NG_SIMPLE_PACKET || type == DQI_NG_PACKET;
 }
 
-// Sets the byte order from a section's mark; false: there is none.
+// Sets the byte order from a section's magic; false: not a valid magic.
 static bool set_order(dqi_capture *c, const uint8_t *p) {
     c->swapped = false;
     uint32_t mark = dqi_capture_u32(c, p + 8);

@@ -1,4 +1,4 @@
-// Package capture reads captures, pcap and pcapng, from bytes in memory.
+// Package capture parses pcap and pcapng captures from bytes in memory.
 package capture
 
 /*
@@ -14,4 +14,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // an edit of a header rebuilds the packages that import this folder
