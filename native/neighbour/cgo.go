@@ -1,4 +1,4 @@
-// Package neighbour makes and reads what an interface says by itself: ARP, neighbour discovery, IGMP, MLD.
+// Package neighbour builds and parses ARP, neighbour discovery, IGMP and MLD messages of interfaces.
 package neighbour
 
 /*
@@ -14,4 +14,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // an edit of a header rebuilds the packages that import this folder

@@ -1,15 +1,15 @@
-// membership.c: a query is answered after a random wait, each change is said twice, with a random wait in
-// between. What is due at the same time goes into one report, a record for each member.
+// membership.c: a query is answered after a random delay, each change is reported twice, with a random delay
+// between. Everything due at the same time goes into one report, one record per member.
 #include "packet/dq_rules.h"
 #include "neighbour/membership.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define CHANGES     2                     // robustness: how often a change is said
-#define CHANGE_NS   INT64_C(1000000000)   // the longest wait in between
-#define OLD_NS      INT64_C(260000000000) // an old querier is believed to be there for so long
-#define OLDEST_WAIT INT64_C(10000000000)  // of an IGMPv1 querier, which names none
+#define CHANGES     2                     // robustness: reports per change
+#define CHANGE_NS   INT64_C(1000000000)   // maximum delay between them
+#define OLD_NS      INT64_C(260000000000) // how long an old querier is assumed present
+#define OLDEST_WAIT INT64_C(10000000000)  // of an IGMPv1 querier, which specifies none
 
 enum { PROTO_IGMP = 2, IGMP_QUERY = 0x11, MLD_QUERY = 130 };
 
@@ -20,7 +20,7 @@ void dqi_membership_free(dqi_membership *m) {
     *m = (dqi_membership){0};
 }
 
-// A time of at most `most` from now.
+// Returns a random time at most `most` from now.
 static int64_t soon(dqi_membership *m, int64_t now, int64_t most) {
     m->seed ^= m->seed << 13;
     m->seed ^= m->seed >> 7;
@@ -30,7 +30,7 @@ static int64_t soon(dqi_membership *m, int64_t now, int64_t most) {
 
 // ---- joining and leaving ----------------------------------------------------------------------------------
 
-// Groups that everybody is in, or that don't leave the host, are never reported.
+// Groups of all hosts, and those that stay on the host, are never reported.
 static bool is_silent(const dqi_group *g) {
     static const uint8_t all4[] = {224, 0, 0, 1}, all6[16] = {0xff, 2, [15] = 1};
     const uint8_t *a = dqi_group_bytes(&g->group);
@@ -45,7 +45,7 @@ static void say(dqi_member *e, bool leaving, uint32_t times, int64_t now) {
     if (leaving) e->answer_ns = INT64_MAX;
 }
 
-// Members that have left and said so go.
+// Removes members whose leaving has been reported.
 static void sweep(dqi_membership *m) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < m->n; k++)
@@ -105,12 +105,12 @@ typedef struct query {
     int family;
     bool old;
     int64_t wait_ns;
-    const uint8_t *group; // zero: of all
+    const uint8_t *group; // zero: all groups
     const uint8_t *sources;
     uint32_t n_sources;
 } query;
 
-// Times above the half of the field's range have an exponent in the next three bits (RFC 3376, 4.1.1).
+// Values in the upper half of the field's range have an exponent in the next three bits (RFC 3376, 4.1.1).
 static int64_t wait_of(uint32_t code, uint32_t bits, int64_t unit_ns) {
     uint32_t mantissa = bits - 4, half = 1u << (bits - 1);
     if (code < half) return code * unit_ns;
@@ -118,8 +118,8 @@ static int64_t wait_of(uint32_t code, uint32_t bits, int64_t unit_ns) {
     return (int64_t)((digits | 1u << mantissa) << (exponent + 3)) * unit_ns;
 }
 
-// What IGMP and MLD have in common: the query's n bytes from head on are flags, the querier's interval, the
-// number of sources and these, of a bytes each; none in the old versions.
+// Parses what IGMP and MLD have in common: the query's n bytes from head on are flags, the querier's
+// interval, the number of sources and the sources, of a bytes each; absent in the old versions.
 static bool read_sources(query *q, const uint8_t *p, uint32_t n, uint32_t head, uint32_t a) {
     q->old = n == head;
     if (q->old) return true;
@@ -155,7 +155,7 @@ static bool read_mld(query *q, const uint8_t *frame, const dqi_pkt *pkt) {
     return true;
 }
 
-// The whole IP packet is there: the checksum says nothing of one that is cut.
+// Reports whether the whole IP packet is present: the checksum of a truncated one cannot be verified.
 static bool is_whole(const uint8_t *frame, const dqi_pkt *pkt) {
     const uint8_t *ip = frame + pkt->l3;
     uint32_t len = pkt->has & DQ_HAS_IPV4 ? dqi_be16(ip + 2) : DQI_IPV6_LEN + dqi_be16(ip + 4);
@@ -210,7 +210,7 @@ static int record_of(const dqi_member *e, int64_t now) {
     return any ? DQI_TO_EX : DQI_ALLOW;
 }
 
-// What was due of e has been said.
+// Updates e after its due records were reported.
 static void said(dqi_membership *m, dqi_member *e, int64_t now) {
     if (e->answer_ns <= now) e->answer_ns = INT64_MAX;
     if (e->changes == 0 || e->change_ns > now) return;
@@ -224,14 +224,14 @@ static bool is_old(const dqi_membership *m, int family, int64_t now) {
 
 static uint32_t report_old(dqi_membership *m, dqi_member *e, const dqi_station *me, int64_t now,
                            uint8_t *out) {
-    bool other = false; // source of the same group
+    bool other = false; // another source of the same group
     for (uint32_t k = 0; k < m->n; k++)
         other |= &m->all[k] != e && !m->all[k].leaving && dqi_addr_same_host(&m->all[k].g.group, &e->g.group);
     said(m, e, now);
     return e->leaving && other ? 0 : dqi_report_old(me, &e->g, !e->leaving, out);
 }
 
-// What is due of e's family, from e on.
+// Reports what is due of e's family, from e on.
 static uint32_t report_all(dqi_membership *m, dqi_member *e, const dqi_station *me, int64_t now, uint8_t *out,
                            uint32_t room) {
     dqi_report r;

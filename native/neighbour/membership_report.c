@@ -1,23 +1,23 @@
-// membership_report.c: the frames of membership.h.
+// membership_report.c: builds the frames of membership.h.
 #include "neighbour/membership.h"
 
 enum { PROTO_IGMP = 2, ALERT4_LEN = 4, ALERT6_LEN = 8, LINK_ONLY = 1, INTERNET_CONTROL = 0xc0 };
 enum { IGMP2_REPORT = 0x16, IGMP2_LEAVE = 0x17, IGMP3_REPORT = 0x22 };
 enum { MLD1_REPORT = 131, MLD1_DONE = 132, MLD2_REPORT = 143 };
-enum { MESSAGE_LEN = 8 }; // before a report's records
+enum { MESSAGE_LEN = 8 }; // bytes before a report's records
 
 static const uint8_t igmp3_routers[] = {224, 0, 0, 22}, igmp2_routers[] = {224, 0, 0, 2};
 static const uint8_t mld2_routers[16] = {0xff, 2, [15] = 0x16}, mld1_routers[16] = {0xff, 2, [15] = 2};
 
 static uint32_t address_len(int family) { return family == AF_INET ? 4 : 16; }
 
-// Headers of IPv4 with the option that makes routers look; where the message begins.
+// Writes an IPv4 header with the router alert option; returns the message's offset.
 static uint32_t begin_ip4(const dqi_station *me, const uint8_t *to, uint8_t *ip) {
     static const uint8_t alert[ALERT4_LEN] = {0x94, ALERT4_LEN};
     memset(ip, 0, DQI_IPV4_LEN);
     ip[0] = 0x40 | (DQI_IPV4_LEN + ALERT4_LEN) / 4;
     ip[1] = INTERNET_CONTROL;
-    ip[6] = 0x40; // not to be cut
+    ip[6] = 0x40; // don't fragment
     ip[8] = LINK_ONLY;
     ip[9] = PROTO_IGMP;
     if (me->n_ip4 > 0) memcpy(ip + 12, me->ip4[0], 4);
@@ -26,7 +26,7 @@ static uint32_t begin_ip4(const dqi_station *me, const uint8_t *to, uint8_t *ip)
     return DQI_IPV4_LEN + ALERT4_LEN;
 }
 
-// The same of IPv6, from a link-local address or, where there is none, from no address (RFC 3810, 5.2.13).
+// Does the same for IPv6, from a link-local address or, without one, from :: (RFC 3810, 5.2.13).
 static uint32_t begin_ip6(const dqi_station *me, const uint8_t *to, uint8_t *ip) {
     static const uint8_t alert[ALERT6_LEN] = {DQI_PROTO_ICMPV6, 0, 5, 2, 0, 0, 1, 0};
     memset(ip, 0, DQI_IPV6_LEN);
@@ -39,7 +39,7 @@ static uint32_t begin_ip6(const dqi_station *me, const uint8_t *to, uint8_t *ip)
     return DQI_IPV6_LEN + ALERT6_LEN;
 }
 
-// All headers of a message to the group `to`; where it begins.
+// Writes all headers of a message to the group `to`; returns the message's offset.
 static uint32_t begin(const dqi_station *me, int family, const uint8_t *to, uint8_t *out) {
     dqi_group_mac(family, to, out);
     memcpy(out + 6, me->mac, 6);
@@ -48,7 +48,7 @@ static uint32_t begin(const dqi_station *me, int family, const uint8_t *to, uint
     return DQI_ETH_LEN + (family == AF_INET ? begin_ip4(me, to, ip) : begin_ip6(me, to, ip));
 }
 
-// Lengths and checksums of a frame whose message ends at len.
+// Sets lengths and checksums of a frame whose message ends at len.
 static uint32_t end(int family, uint8_t *out, uint32_t len) {
     uint8_t *ip = out + DQI_ETH_LEN;
     uint32_t n = len - DQI_ETH_LEN;
@@ -58,7 +58,7 @@ static uint32_t end(int family, uint8_t *out, uint32_t len) {
         dqi_put_be16(ip + 2, (uint16_t)n);
         dqi_put_be16(message + 2, dqi_csum_fold(dqi_csum_add(message, message_len, 0)));
     } else {
-        ip[6] = 0; // the options come first
+        ip[6] = 0; // hop-by-hop options first
         dqi_put_be16(ip + 4, (uint16_t)(n - DQI_IPV6_LEN));
     }
     dqi_pkt pkt;
@@ -99,7 +99,7 @@ uint32_t dqi_report_old(const dqi_station *me, const dqi_group *g, bool member, 
     const uint8_t *group = dqi_group_bytes(&g->group);
     bool four = family == AF_INET;
     uint32_t at = begin(me, family, member ? group : four ? igmp2_routers : mld1_routers, out);
-    uint32_t len = four ? 4 : 8; // before the group
+    uint32_t len = four ? 4 : 8; // bytes before the group
     memset(out + at, 0, len);
     out[at] = four ? (member ? IGMP2_REPORT : IGMP2_LEAVE) : (member ? MLD1_REPORT : MLD1_DONE);
     memcpy(out + at + len, group, address_len(family));

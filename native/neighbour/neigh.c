@@ -1,11 +1,11 @@
-// neigh.c: answers to ARP requests and IPv6 neighbour solicitations (neigh.h).
+// neigh.c: answers ARP requests and IPv6 neighbour solicitations (neigh.h).
 #include "packet/dq_rules.h"
 #include "neighbour/neigh.h"
 
 enum { TYPE_ARP = 0x0806, ARP_LEN = 28, ARP_REQUEST = 1, ARP_REPLY = 2 };
 enum { SOLICITATION = 135, ADVERTISEMENT = 136, ND_LEN = 24, OPTION_LEN = 8 };
 enum { SOURCE_ADDRESS = 1, TARGET_ADDRESS = 2 };             // options
-enum { SOLICITED = 0x40, OVERRIDE = 0x20, HOP_LIMIT = 255 }; // no router has passed it on
+enum { SOLICITED = 0x40, OVERRIDE = 0x20, HOP_LIMIT = 255 }; // HOP_LIMIT: not forwarded by a router
 
 static bool has_ip4(const dqi_station *me, const uint8_t *ip) {
     for (uint32_t i = 0; i < me->n_ip4; i++)
@@ -19,7 +19,7 @@ static bool has_ip6(const dqi_station *me, const uint8_t *ip) {
     return false;
 }
 
-// Ethernet from the station to whoever sent the frame, with its tags.
+// Writes an Ethernet header from the station to the frame's sender, with its tags.
 static void answer_ethernet(const dqi_station *me, const uint8_t *frame, uint32_t l3, uint8_t *out) {
     memcpy(out, frame, l3);
     memcpy(out, frame + 6, 6);
@@ -31,7 +31,7 @@ static uint32_t answer_arp(const dqi_station *me, const uint8_t *frame, const dq
     const uint8_t *asks = frame + pkt->l3;
     if (pkt->len < pkt->l3 + ARP_LEN || memcmp(asks, ethernet_ip4, sizeof ethernet_ip4) != 0) return 0;
     const uint8_t *sender = asks + 8, *sender_ip = asks + 14, *target_ip = asks + 24;
-    bool announces = memcmp(sender_ip, target_ip, 4) == 0; // its own address: it asks for nothing
+    bool announces = memcmp(sender_ip, target_ip, 4) == 0; // an announcement of the sender's own address
     if (announces || !has_ip4(me, target_ip) || (sender[0] & 1)) return 0;
     answer_ethernet(me, frame, pkt->l3, out);
     memcpy(out, sender, 6);
@@ -40,18 +40,18 @@ static uint32_t answer_arp(const dqi_station *me, const uint8_t *frame, const dq
     says[7] = ARP_REPLY;
     memcpy(says + 8, me->mac, 6);
     memcpy(says + 14, target_ip, 4);
-    memcpy(says + 18, sender, 10); // its Ethernet and IP address
+    memcpy(says + 18, sender, 10); // Ethernet and IP address of the sender
     return pkt->l3 + ARP_LEN;
 }
 
-// RFC 4861, 7.1.1: what a solicitation has to be like. nd is its ICMPv6 message of n bytes.
+// Validates a solicitation (RFC 4861, 7.1.1). nd is its ICMPv6 message of n bytes.
 static bool solicitation_ok(const uint8_t *frame, const dqi_pkt *pkt, const uint8_t *nd, uint32_t n,
                             bool nobody) {
     static const uint8_t solicited_node[13] = {0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
     const uint8_t *ip = frame + pkt->l3;
     if (n < ND_LEN || nd[0] != SOLICITATION || nd[1] != 0 || ip[7] != HOP_LIMIT || nd[8] == 0xff)
         return false;
-    if (pkt->l3 + DQI_IPV6_LEN + dqi_be16(ip + 4) > pkt->len) return false; // cut
+    if (pkt->l3 + DQI_IPV6_LEN + dqi_be16(ip + 4) > pkt->len) return false; // truncated
     for (uint32_t at = ND_LEN; at < n; at += nd[at + 1] * 8u) {
         if (n - at < OPTION_LEN || nd[at + 1] == 0 || nd[at + 1] * 8u > n - at) return false;
         if (nobody && nd[at] == SOURCE_ADDRESS) return false;
@@ -65,7 +65,7 @@ static uint32_t answer_nd(const dqi_station *me, const uint8_t *frame, const dqi
     static const uint8_t all_nodes_mac[6] = {0x33, 0x33, 0, 0, 0, 1};
     if (pkt->ip_proto != DQI_PROTO_ICMPV6 || pkt->l4 == DQI_NONE) return 0;
     const uint8_t *ip = frame + pkt->l3, *nd = frame + pkt->l4;
-    bool probe = memcmp(ip + 8, nobody, 16) == 0; // somebody wants to have the address: all have to know
+    bool probe = memcmp(ip + 8, nobody, 16) == 0; // duplicate address detection: the answer goes to all nodes
     if (!solicitation_ok(frame, pkt, nd, pkt->end - pkt->l4, probe) || !has_ip6(me, nd + 8)) return 0;
 
     answer_ethernet(me, frame, pkt->l3, out);

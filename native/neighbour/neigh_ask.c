@@ -1,4 +1,4 @@
-// neigh_ask.c: questions for a neighbour's Ethernet address, and what frames say of one (neigh.h).
+// neigh_ask.c: requests for a neighbour's Ethernet address, and parsing of their answers (neigh.h).
 #include "packet/dq_rules.h"
 #include "neighbour/neigh.h"
 
@@ -8,9 +8,9 @@ enum { SOURCE_ADDRESS = 1, TARGET_ADDRESS = 2 }; // options
 
 static const uint8_t ethernet_ip4[] = {0, 1, 0x08, 0x00, 6, 4, 0};
 
-// ---- asking -----------------------------------------------------------------------------------------------
+// ---- requests ---------------------------------------------------------------------------------------------
 
-// Ethernet to dst, with the tag of VLAN vlan, 0: none; where the next header begins.
+// Writes an Ethernet header to dst with a tag of vlan (0: none); returns the offset of the next header.
 static uint32_t ethernet(uint8_t *out, const uint8_t *dst, const uint8_t *src, uint16_t vlan, uint16_t type) {
     uint32_t at = 12;
     memcpy(out, dst, 6);
@@ -24,7 +24,7 @@ static uint32_t ethernet(uint8_t *out, const uint8_t *dst, const uint8_t *src, u
     return at + 2;
 }
 
-// A probe (RFC 5227) where the station has no address.
+// Writes an ARP request, or a probe (RFC 5227) if the station has no address.
 static uint32_t ask_arp(const uint8_t *mac, const dq_ip *from, const dq_ip *addr, uint16_t vlan,
                         uint8_t *out) {
     static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -39,12 +39,12 @@ static uint32_t ask_arp(const uint8_t *mac, const dq_ip *from, const dq_ip *addr
     return at + ARP_LEN;
 }
 
-// From the link-local address that belongs to mac (RFC 4291, appendix A) where the station has none.
+// Writes the source address; without one, the link-local address derived from mac (RFC 4291, appendix A).
 static void source_ip6(const uint8_t *mac, const dq_ip *from, uint8_t *out) {
     const uint8_t own[16] = {0xfe,   0x80,   0,      0,    0,    0,      0,      0,
                              mac[0], mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
     memcpy(out, from->len == 16 ? from->bytes : own, 16);
-    if (from->len != 16) out[8] ^= 2; // of an address that is given out by its maker
+    if (from->len != 16) out[8] ^= 2; // universal/local bit
 }
 
 static uint32_t ask_nd(const uint8_t *mac, const dq_ip *from, const dq_ip *addr, uint16_t vlan,
@@ -76,7 +76,7 @@ uint32_t dqi_neigh_ask(const uint8_t mac[6], const dq_ip *from, const dq_ip *add
     return addr->len == 4 ? ask_arp(mac, from, addr, vlan, out) : ask_nd(mac, from, addr, vlan, out);
 }
 
-// ---- hearing ----------------------------------------------------------------------------------------------
+// ---- answers ----------------------------------------------------------------------------------------------
 
 static bool hear_arp(const uint8_t *frame, const dqi_pkt *pkt, dqi_neighbour *out) {
     const uint8_t *says = frame + pkt->l3;
@@ -88,7 +88,7 @@ static bool hear_arp(const uint8_t *frame, const dqi_pkt *pkt, dqi_neighbour *ou
     return true;
 }
 
-// The Ethernet address among the options of an advertisement of n bytes; NULL: malformed, or it has none.
+// Returns the Ethernet address in the options of an advertisement of n bytes; NULL: malformed, or absent.
 static const uint8_t *target_address(const uint8_t *nd, uint32_t n) {
     const uint8_t *found = NULL;
     for (uint32_t at = ND_LEN; at < n; at += nd[at + 1] * 8u) {
@@ -98,7 +98,7 @@ static const uint8_t *target_address(const uint8_t *nd, uint32_t n) {
     return found;
 }
 
-// RFC 4861, 7.1.2.
+// Validates and parses an advertisement (RFC 4861, 7.1.2).
 static bool hear_nd(const uint8_t *frame, const dqi_pkt *pkt, dqi_neighbour *out) {
     if (pkt->ip_proto != DQI_PROTO_ICMPV6 || pkt->l4 == DQI_NONE) return false;
     const uint8_t *ip = frame + pkt->l3, *nd = frame + pkt->l4, *mac;

@@ -1,12 +1,12 @@
 #include "neighbour/neighbours.h"
 
-#define KEPT_NS 60000000000 // a host may have moved to another card by then
+#define KEPT_NS 60000000000 // later the host may have changed its network card
 
 static bool same_ip(const dq_ip *a, const dq_ip *b) {
     return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-// The place of a neighbour, or DQI_NEIGHBOURS.
+// Returns the index of a neighbour, or DQI_NEIGHBOURS.
 static uint32_t place(const dqi_neighbours *t, const dq_ip *ip, uint16_t vlan) {
     for (uint32_t k = 0; k < t->n && k < DQI_NEIGHBOURS; k++)
         if (t->list[k].who.vlan == vlan && same_ip(&t->list[k].who.ip, ip)) return k;
