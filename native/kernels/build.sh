@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the modules into the folder named, here. The bytes depend on clang's version alone.
+# Compiles the PTX modules to the given folder. The output depends only on clang's version.
 set -eu
 build() {
     out=$1

@@ -1,4 +1,4 @@
-// Package kernels holds the shipped GPU kernels, and what the host needs to run them.
+// Package kernels has the shipped GPU kernels and their host-side counterparts.
 package kernels
 
 /*
@@ -13,4 +13,4 @@ import (
 )
 
 //go:embed *.h *.ptx
-var _ embed.FS // an edit of a header rebuilds those that import this folder; the modules are in kernels.c
+var _ embed.FS // an edit of a header rebuilds the packages that import this folder; kernels.c includes the modules

@@ -1,4 +1,4 @@
-// host.c: lists done by the processor, where memory is the host's.
+// host.c: executes lists on the CPU, with host addresses.
 #include "kernels/k_sum.h"
 #include "kernels/kernels.h"
 
@@ -11,7 +11,7 @@ static void end(uint64_t ticket, uint64_t value) {
     if (ticket) atomic_store_explicit((_Atomic uint64_t *)at(ticket), value, memory_order_release);
 }
 
-// Bits of an element of a conversion's input: conversions are in the order of their inputs.
+// Returns the bits of an element of a conversion's input: conversions are ordered by input.
 static uint32_t bits_of(uint32_t conversion) {
     static const uint8_t bits[] = {4, 8, 16, 32, 16, 32};
     return bits[(conversion - 1) / (DQK_CONVERSIONS / sizeof bits)];

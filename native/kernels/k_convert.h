@@ -1,15 +1,15 @@
-// k_convert.h: elements of payloads from one type to another, one at a time: what the host's loops and the
-// GPU's kernels share. They take and give the bits of an element, and know no addresses.
+// k_convert.h: converts single elements of payloads between types; shared by the host's loops and the GPU's
+// kernels. The functions take and return an element's bits and access no memory.
 //
-// An input is read as int32 whatever its type, and an output is made of that: exact where it can be, or else
-// rounded to the nearest, ties to even. fp16 and bf16 go through fp32, as in the reference: an int32 above
-// 2^24 is rounded twice. Beyond fp16's range an element becomes an infinity; int8 stops at -128 and 127.
+// Any input is read as int32 and any output computed from that: exact where possible, else rounded to
+// nearest, ties to even. fp16 and bf16 go through fp32, as in NVIDIA DAQIRI: an int32 above 2^24 is rounded
+// twice. Beyond fp16's range the result is an infinity; int8 saturates at -128 and 127.
 #ifndef K_CONVERT_H
 #define K_CONVERT_H
 
 #include "kernels/k_lanes.h"
 
-// Types of elements; the numbers are those of dq_dtype.
+// Element types; the numbers are those of dq_dtype.
 enum {
     K_TYPE_bytes,
     K_TYPE_int4,
@@ -33,7 +33,7 @@ K_FN uint32_t k_bits_of(uint32_t type) {
                                                                                 : 32;
 }
 
-// What holds an element's bits. int4: two a byte, the high half first.
+// Storage types of elements. int4: two per byte, the high half first.
 typedef uint8_t k_int4, k_int8;
 typedef uint16_t k_int16, k_int16_swapped, k_fp16, k_bf16;
 typedef uint32_t k_int32, k_int32_swapped, k_fp32;
@@ -41,13 +41,13 @@ typedef uint64_t k_fp64;
 
 // ---- inputs -----------------------------------------------------------------------------------------------
 
-// The low half of v.
+// Reads the low half of v.
 K_FN int32_t k_from_int4(uint32_t v) { return (int32_t)((v & 15) ^ 8) - 8; }
 K_FN int32_t k_from_int8(uint32_t v) { return (int8_t)v; }
 K_FN int32_t k_from_int16(uint32_t v) { return (int16_t)v; }
 K_FN int32_t k_from_int32(uint32_t v) { return (int32_t)v; }
 
-// The bytes are in the other order than the host's.
+// Input in the byte order that is not the host's.
 K_FN int32_t k_from_int16_swapped(uint32_t v) { return (int16_t)(uint16_t)(v << 8 | (v >> 8 & 0xff)); }
 K_FN int32_t k_from_int32_swapped(uint32_t v) {
     return (int32_t)(v << 24 | (v & 0xff00) << 8 | (v >> 8 & 0xff00) | v >> 24);
@@ -62,7 +62,7 @@ K_FN k_fp32 k_to_fp32(int32_t v) {
     return bits;
 }
 
-// No integer is a subnormal or a NaN in fp16 or bf16, and only 0 has the exponent 0.
+// An integer is never subnormal or NaN in fp16 or bf16, and only 0 has exponent 0.
 K_FN k_fp16 k_to_fp16(int32_t v) {
 #ifdef __CUDA__
     k_fp16 h;
@@ -71,7 +71,7 @@ K_FN k_fp16 k_to_fp16(int32_t v) {
 #else
     uint32_t f = k_to_fp32(v), size = f & 0x7fffffff;
     uint32_t h = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
-    h = size > 0x477fefff ? 0x7c00 : h; // 65520 and more
+    h = size > 0x477fefff ? 0x7c00 : h; // 65520 and above
     h = size ? h : 0;
     return (uint16_t)((uint16_t)(f >> 16 & 0x8000u) | (uint16_t)h);
 #endif
@@ -92,7 +92,7 @@ K_FN k_fp64 k_to_fp64(int32_t v) {
 K_FN k_int32 k_to_int32(int32_t v) { return (k_int32)v; }
 K_FN k_int8 k_to_int8(int32_t v) { return (k_int8)(v < -128 ? -128 : v > 127 ? 127 : v); }
 
-// Two outputs of 16 bits, the first one low.
+// Two 16-bit outputs, the first in the low half.
 K_FN uint32_t k_two_fp16(int32_t first, int32_t second) {
 #ifdef __CUDA__
     uint32_t both;
@@ -113,10 +113,10 @@ K_FN uint32_t k_two_bf16(int32_t first, int32_t second) {
 #endif
 }
 
-// ---- all of them ------------------------------------------------------------------------------------------
+// ---- all conversions --------------------------------------------------------------------------------------
 
-// Every output of an input: X(input, output, more); and the inputs of whole bytes with them. Their order is
-// that of dqk_conversion's numbers.
+// Lists the outputs of an input, X(input, output, more), and the inputs of whole bytes with their outputs, in
+// the order of dqk_conversion's numbers.
 #define K_OUTPUTS(X, input, more)                                                                            \
     X(input, fp16, more)                                                                                     \
     X(input, bf16, more)                                                                                     \

@@ -1,6 +1,6 @@
-// k_lanes.h: a warp in plain C. A kernel's body is written for a whole warp: what each lane has is an array
-// of K_LANES, and K_EACH goes over them. On a GPU K_LANES is 1: each thread is a lane, the loops are gone and
-// the arrays are registers. On the host it is 32 and one thread does what a warp does, step for step.
+// k_lanes.h: a warp in plain C. A kernel's body is written for a whole warp: per-lane values are arrays of
+// K_LANES, and K_EACH iterates over them. On a GPU K_LANES is 1: each thread is a lane, loops disappear and
+// arrays become registers. On the host it is 32, and one thread executes a warp step by step.
 #ifndef K_LANES_H
 #define K_LANES_H
 
@@ -12,7 +12,7 @@
 #define K_FN          static inline __attribute__((device, always_inline))
 #define K_UNROLL      _Pragma("unroll")
 #define K_LANES       1
-#define K_AT(type, p) ((__attribute__((address_space(1))) type *)(p)) // memory that all threads see
+#define K_AT(type, p) ((__attribute__((address_space(1))) type *)(p)) // global memory
 #else
 #define K_FN static inline __attribute__((always_inline))
 #define K_UNROLL
@@ -27,7 +27,7 @@ typedef struct k_word {
     uint32_t w[4];
 } k_word;
 
-// The lane that is the k-th of the arrays.
+// Returns the warp lane of array index k.
 K_FN uint32_t k_lane(uint32_t k) {
 #ifdef __CUDA__
     return k + threadIdx.x % 32;
@@ -36,7 +36,7 @@ K_FN uint32_t k_lane(uint32_t k) {
 #endif
 }
 
-// What lane `from` has, for the k-th. All lanes of the warp call it.
+// Returns the value of lane `from`, for index k. All lanes of the warp must call it.
 K_FN uint32_t k_shuffle_one(const uint32_t *all, uint32_t k, uint32_t from) {
 #ifdef __CUDA__
     return (uint32_t)__nvvm_shfl_sync_idx_i32(~0u, (int)all[k], (int)from, 31);
@@ -46,7 +46,7 @@ K_FN uint32_t k_shuffle_one(const uint32_t *all, uint32_t k, uint32_t from) {
 #endif
 }
 
-// The first `bytes` of what lane `from` has, for the k-th.
+// Returns the first `bytes` of the value of lane `from`, for index k.
 K_FN k_word k_shuffle(const k_word *all, uint32_t k, uint32_t from, uint32_t bytes) {
 #ifdef __CUDA__
     k_word v = {{0, 0, 0, 0}};
@@ -60,7 +60,7 @@ K_FN k_word k_shuffle(const k_word *all, uint32_t k, uint32_t from, uint32_t byt
 #endif
 }
 
-// Byte i of the result is the one of low (0 to 3) and high (4 to 7) that the i-th nibble of pick names.
+// Byte i of the result is the byte of low (0 to 3) and high (4 to 7) selected by the i-th nibble of pick.
 K_FN uint32_t k_permute(uint32_t low, uint32_t high, uint32_t pick) {
 #ifdef __CUDA__
     return (uint32_t)__nvvm_prmt((int)low, (int)high, (int)pick);
@@ -74,7 +74,7 @@ K_FN uint32_t k_permute(uint32_t low, uint32_t high, uint32_t pick) {
 #endif
 }
 
-// `bytes` (4, 8 or 16) at a multiple of as many.
+// Loads `bytes` (4, 8 or 16) from an address aligned to them.
 K_FN k_word k_load(uint64_t at, uint32_t bytes) {
     k_word v = {{0, 0, 0, 0}};
 #ifdef __CUDA__

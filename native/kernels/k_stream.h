@@ -1,20 +1,20 @@
-// k_stream.h: what one warp does of one move: bytes as they are, elements in another type, or a fill.
+// k_stream.h: one warp's part of a move: unchanged bytes, converted elements, or a fill.
 //
-// The middle of a move goes in units: as many elements as fill 16 bytes of the larger of input and output.
-// Units are written at multiples of their size, whole warps side by side; elements before the first and
-// behind the last are done by a lane each. The input is read in aligned words of up to 16 bytes, of which
-// lane i has the i-th, from a multiple of 128 bytes on, so that no line is asked for twice; a lane makes what
-// it needs of its own word and the one before, which the lane before has.
+// The middle of a move is processed in units: as many elements as fill 16 bytes of the larger of input and
+// output. Units are written aligned to their size, adjacent lanes side by side; elements before the first and
+// after the last are processed by one lane each. The input is read in aligned words of up to 16 bytes, the
+// i-th by lane i, starting at a multiple of 128 bytes, so that no line is requested twice; a lane combines
+// its own word with the one before, obtained from the preceding lane.
 #ifndef K_STREAM_H
 #define K_STREAM_H
 
 #include "kernels/k_convert.h"
 #include "kernels/k_move.h"
 
-// A conversion, in constants, so that what depends on them is decided when a body is compiled.
+// A conversion as constants, so that dependent branches are resolved at compile time.
 typedef struct k_types {
     uint32_t from, to;
-    uint32_t swapped; // the input's bytes are in the other order
+    uint32_t swapped; // the input has the byte order that is not the host's
 } k_types;
 
 // ---- elements ---------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ K_FN uint64_t k_bits(uint32_t type, int32_t v) {
                                   : k_to_int8(v);
 }
 
-// The i-th element of a move, byte by byte.
+// Processes the i-th element of a move, byte by byte.
 K_FN void k_element(const dqk_move *m, const k_types t, uint64_t i) {
     const uint32_t in = k_bits_of(t.from) / 8, out = k_bits_of(t.to) / 8;
     uint32_t bits = 0;
@@ -51,7 +51,7 @@ K_FN void k_element(const dqk_move *m, const k_types t, uint64_t i) {
 
 // ---- units ------------------------------------------------------------------------------------------------
 
-// The e-th element of a unit.
+// Returns the e-th element of a unit.
 K_FN int32_t k_unit_value(const k_word *in, uint32_t type, uint32_t e) {
     const uint32_t bits = k_bits_of(type);
     uint32_t w = in->w[e * bits / 32];
@@ -86,10 +86,10 @@ K_FN k_word k_unit(k_word in, const k_types t, uint32_t elements) {
     return out;
 }
 
-// By value: C++ would choose between their addresses, and registers have none.
+// Selects by value: C++ would select between addresses, and registers have none.
 K_FN uint32_t k_either(uint32_t which, uint32_t yes, uint32_t no) { return which ? yes : no; }
 
-// The `bytes` (4, 8 or 16) that begin `shift` bytes, less than as many, behind the start of low.
+// Returns the `bytes` (4, 8 or 16) that begin `shift` bytes, fewer than `bytes`, after the start of low.
 K_FN k_word k_realign(k_word low, k_word high, uint32_t shift, uint32_t bytes) {
     const uint32_t pick = 0x3210 + 0x1111 * (shift & 3), half = shift & 4, whole = shift & 8;
     if (bytes == 4) return (k_word){{k_permute(low.w[0], high.w[0], pick), 0, 0, 0}};
@@ -116,16 +116,16 @@ typedef struct k_middle {
     bool far;
 } k_middle;
 
-// Does the part-th of `parts` parts. A step is a word for each lane, of which each has deep under way at any
-// time. The first step begins before the first word, so that the warp writes whole lines of 128 bytes; or
-// reads them, from host memory, where each line that is read in two costs more.
+// Processes one part of `parts`. A step is one word per lane, of which each has `deep` in flight. The first
+// step begins before the first word, so that the warp writes whole lines of 128 bytes; or, from host memory,
+// reads them, where each line read twice costs more.
 K_FN void k_units(const k_middle m, const k_types t, uint32_t part, uint32_t parts) {
     enum { DEEPEST = 8 };
     const uint32_t in_bits = k_bits_of(t.from), out_bits = k_bits_of(t.to);
     const uint32_t in = in_bits >= out_bits ? 16 : 16 * in_bits / out_bits,
-                   out = in * out_bits / in_bits; // of a unit
+                   out = in * out_bits / in_bits; // bytes per unit
     const uint32_t bytes = in < 4 ? 4 : in, several = bytes / in,
-                   made = several * out; // of a word: what it becomes
+                   made = several * out; // output bytes per word
     const uint32_t deep = bytes == 16 ? 3 : 8;
     const uint32_t shift = (uint32_t)m.src & (bytes - 1);
     const uint64_t base = m.src - shift;
@@ -134,9 +134,9 @@ K_FN void k_units(const k_middle m, const k_types t, uint32_t part, uint32_t par
                    each = (steps + parts - 1) / parts;
     const uint32_t begin = part * each, end = begin + each < steps ? begin + each : steps;
     if (begin >= end) return;
-    const uint32_t first = 32 * begin - lead, last = 32 * end - lead; // words; first may be below 0
+    const uint32_t first = 32 * begin - lead, last = 32 * end - lead; // word indices; first may be below 0
     uint32_t words = (shift + m.units * in + bytes - 1) / bytes, units = m.units;
-    words = words < last + 1 ? words : last + 1; // word i is made of words i and i + 1
+    words = words < last + 1 ? words : last + 1; // unit i needs words i and i + 1
     units = units < last * several ? units : last * several;
     k_word got[DEEPEST][K_LANES], before[K_LANES], back[K_LANES], line[K_LANES];
     uint32_t word[K_LANES], unit[K_LANES];
@@ -189,7 +189,7 @@ K_FN void k_copy(dqk_move m, const k_types t, uint32_t part, uint32_t parts, boo
     const uint32_t unit = out_bits >= in_bits ? 16 : 16 * out_bits / in_bits, each = unit / size;
     uint32_t n = in_bits == 4 ? m.len * 2 : m.len / (in_bits / 8);
     uint32_t over = (uint32_t)m.dst & (unit - 1), head = over ? (unit - over) / size : 0;
-    if ((over & (size - 1)) != 0 || (in_bits == 4 && head % 2 == 1)) { // units can't be written whole
+    if ((over & (size - 1)) != 0 || (in_bits == 4 && head % 2 == 1)) { // units would be unaligned
         K_EACH(k)
         for (uint32_t i = part * 32 + k_lane(k); i < n; i += parts * 32)
             k_element(&m, t, i);
@@ -207,7 +207,7 @@ K_FN void k_copy(dqk_move m, const k_types t, uint32_t part, uint32_t parts, boo
     if (units > 0) k_units(middle, t, part, parts);
 }
 
-// Bytes as they are, for kernels of conversions, which seldom have any: fast where all is a multiple of 8.
+// Copies bytes in kernels of conversions, which rarely do so: fast if all is a multiple of 8.
 K_FN void k_plain(dqk_move m, uint32_t part, uint32_t parts) {
     const bool round = ((m.src | m.dst | m.len) & 7) == 0;
     K_EACH(k)
@@ -237,7 +237,7 @@ K_FN void k_fill(dqk_move m, uint32_t part, uint32_t parts) {
 
 // ---- a list -----------------------------------------------------------------------------------------------
 
-// A move while it is read: lane i has its i-th 4 bytes, which takes one register.
+// Reads a move: lane i has its i-th 4 bytes, which takes one register.
 K_FN void k_fetch(const dqk_list *l, uint32_t i, uint32_t *next) {
     K_EACH(k) {
         uint64_t at = l->moves + (uint64_t)i * sizeof(dqk_move) + k_lane(k) * 4;
@@ -253,7 +253,7 @@ K_FN dqk_move k_fetched(const uint32_t *next) {
     return (dqk_move){(uint64_t)w[1] << 32 | w[0], (uint64_t)w[3] << 32 | w[2], w[4], w[5]};
 }
 
-// What one of `warps` warps does of a list. Its next move is read while it does one.
+// Executes one warp's share of a list. The next move is read while one is executed.
 K_FN void k_list(const dqk_list *l, const k_types t, uint32_t warp, uint32_t warps) {
     const uint32_t parts = l->parts, hop = warps / parts, rest = warps % parts;
     uint32_t i = warp / parts, part = warp % parts, next[K_LANES];

@@ -1,8 +1,8 @@
-// k_sum.h: CRC-32C of pages, which a writer's manifest has of what goes from a GPU to a disk past the host.
+// k_sum.h: CRC-32C of pages, for the manifest of a writer that writes from a GPU to disk without the host.
 //
-// A warp takes a page: each lane 128 bytes of it, bit by bit, then lanes join their remainders pairwise. What
-// A has in front of B is worth A * x^(8 * bytes of B), modulo the polynomial 0x82f63b78 (reflected: bit 31 is
-// x^0), plus B's.
+// A warp processes a page: each lane 128 bytes of it, bit by bit, then lanes combine their remainders
+// pairwise. The remainder of A followed by B is A's times x^(8 * bytes of B), modulo the polynomial
+// 0x82f63b78 (reflected: bit 31 is x^0), plus B's.
 #ifndef K_SUM_H
 #define K_SUM_H
 
@@ -11,7 +11,7 @@
 
 #define K_SUM_POLYNOMIAL 0x82f63b78u
 
-// The product of two remainders.
+// Returns the product of two remainders.
 K_FN uint32_t k_sum_times(uint32_t a, uint32_t b) {
     uint32_t p = 0;
     for (uint32_t i = 0; i < 32; i++) {
@@ -22,7 +22,7 @@ K_FN uint32_t k_sum_times(uint32_t a, uint32_t b) {
     return p;
 }
 
-// x^(8 * 128 * 2^step): of a lane, of two, … of 32, a page.
+// Returns x^(8 * 128 * 2^step): for one lane's bytes, two lanes', ... 32 lanes', a page.
 K_FN uint32_t k_sum_power(uint32_t step) {
     return step == 0   ? 0xb8fdb1e7u
            : step == 1 ? 0x88e56f72u
@@ -32,10 +32,10 @@ K_FN uint32_t k_sum_power(uint32_t step) {
                        : 0x35d73a62u;
 }
 
-// The checksum of bytes of which crc is that of all before the last page, and page that of it.
+// Returns the checksum of data ending in a page, from crc of the data before it and the page's checksum.
 K_FN uint32_t k_sum_join(uint32_t crc, uint32_t page) { return k_sum_times(crc, k_sum_power(5)) ^ page; }
 
-// The remainder of 128 bytes behind what left this one.
+// Continues the remainder over the next 128 bytes.
 K_FN uint32_t k_sum_bytes(uint32_t crc, uint64_t at) {
     for (uint32_t i = 0; i < DQK_PAGE / 32; i += 16) {
         k_word v = k_load(at + i, 16);
@@ -49,7 +49,7 @@ K_FN uint32_t k_sum_bytes(uint32_t crc, uint64_t at) {
     return crc;
 }
 
-// A page's checksum, as the host's dqi_crc32c has it, by the warp.
+// Writes a page's checksum, equal to that of the host's dqi_crc32c; called by a whole warp.
 K_FN void k_sum_page(uint64_t src, uint64_t dst) {
     uint32_t crc[K_LANES], joined[K_LANES];
     K_EACH(k) {
@@ -68,7 +68,7 @@ K_FN void k_sum_page(uint64_t src, uint64_t dst) {
     }
 }
 
-// What warp `warp` of `warps` does of a list whose moves are all DQK_SUM.
+// Executes the share of warp `warp` of `warps` of a list whose moves are all DQK_SUM.
 K_FN void k_sums(const dqk_list *l, uint32_t warp, uint32_t warps) {
     for (uint32_t i = warp; i < l->n; i += warps)
         k_sum_page((K_AT(const dqk_move, l->moves) + i)->src, (K_AT(const dqk_move, l->moves) + i)->dst);

@@ -1,11 +1,11 @@
-// kernels.c: the modules, as clang made them of kernels.cu (make ptx), and which kernel does what.
+// kernels.c: the modules that clang compiles from kernels.cu (make ptx), and the table of their kernels.
 #include "kernels/kernels.h"
 #include "kernels/k_convert.h"
 
 #include <stddef.h>
 #include <string.h>
 
-// The assembler looks in the folders that the compiler includes from. A 0 ends the text.
+// The assembler searches the compiler's include folders. A 0 terminates the text.
 #define MODULE(name)                                                                                         \
     __asm__(".section .rodata\n"                                                                             \
             ".global dqk_ptx_" #name "\n"                                                                    \
@@ -30,7 +30,7 @@ static const struct {
     K_OUTPUTS(ROW, int8, int8)   //
     K_OUTPUTS(ROW, int16, int16) //
     K_OUTPUTS(ROW, int32, int32) //
-    K_OUTPUTS(ROW, int16, int16) // swapped: the list says so
+    K_OUTPUTS(ROW, int16, int16) // swapped, as the list indicates
     K_OUTPUTS(ROW, int32, int32) //
     {"dqk_sums", dqk_ptx_sums}};
 

@@ -1,9 +1,9 @@
-// kernels.cu: the kernels of the GPU: their bodies are in the headers. FROM names the input of the conversions that a
-// module has; with SUMS it has the checksums, without both the moves.
+// kernels.cu: GPU kernels; their bodies are in the headers. FROM is the input type of a module's conversions;
+// with SUMS the module has the checksums, with neither the moves.
 #include "kernels/k_stream.h"
 #include "kernels/k_sum.h"
 
-// 4 blocks fit a multiprocessor.
+// 4 blocks per multiprocessor.
 #define KERNEL extern "C" __attribute__((global, launch_bounds(DQK_THREADS, 4)))
 
 K_FN uint32_t warp_of(void) { return blockIdx.x * (DQK_THREADS / 32) + threadIdx.x / 32; }

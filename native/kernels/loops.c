@@ -1,5 +1,5 @@
-// loops.c: every conversion of k_convert.h as a loop, for each instruction set, and the choice among them.
-// The compiler makes vectors of the plain loops: all levels have the same source.
+// loops.c: every conversion of k_convert.h as a loop for each instruction set, and their selection. The
+// compiler vectorizes the plain loops: all levels have the same source.
 #include "kernels/kernels.h"
 #include "core/cpu_target.h"
 #include "kernels/k_convert.h"
@@ -19,7 +19,7 @@
             memcpy(dst + i * sizeof out, &out, sizeof out);                                                  \
         }                                                                                                    \
     }
-// A step is a byte, of two elements.
+// One iteration per byte, that is two elements.
 #define HALVES_LOOP(from, to, level)                                                                         \
     static void from##_##to##_##level(uint8_t *restrict dst, const uint8_t *restrict src, uint64_t n) {      \
         for (uint64_t i = 0; i < n / 2; i++) {                                                               \
@@ -41,7 +41,7 @@ LOOPS(avx512)
 DQI_TARGET_END
 #endif
 
-// ---- the choice -------------------------------------------------------------------------------------------
+// ---- selection --------------------------------------------------------------------------------------------
 
 #define NAME(from, to, level) from##_##to##_##level,
 #define TABLE(level)                                                                                         \
