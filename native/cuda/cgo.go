@@ -1,4 +1,4 @@
-// Package cuda is what the engine has of GPUs: the driver, their memory, and lists of moves that they do.
+// Package cuda provides the engine's GPU support: the driver, GPU memory, and lists of moves executed by GPUs.
 package cuda
 
 /*
@@ -14,4 +14,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // an edit of a header rebuilds the packages that import this folder

@@ -1,4 +1,4 @@
-// cufile.c: opens libcufile, once a process. Like the driver it is never closed.
+// cufile.c: opens libcufile once per process. Like the driver it is never closed.
 #include "cuda/cufile.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static dqi_cufile cufile;
 static bool tried, there;
-static char missing[256]; // why it isn't there
+static char missing[256]; // reason if not available
 
 void dqi_cufile_words(const char *call, int err, char *buf, size_t len) {
     static const struct {
@@ -38,7 +38,7 @@ void dqi_cufile_words(const char *call, int err, char *buf, size_t len) {
     snprintf(buf, len, "%s: error %d (%s)", call, err, words);
 }
 
-// The library's name; NULL: cuFile is turned off. What stands in for the driver knows no memory of cuFile's.
+// Returns the library's name; NULL: cuFile is turned off. A fake driver does not work with cuFile's memory.
 static const char *library(void) {
     const char *named = getenv("DAQIRI_CUFILE"), *driver = getenv("DAQIRI_CUDA");
     if (named) return *named && strcmp(named, "off") != 0 ? named : NULL;
@@ -56,7 +56,7 @@ static bool resolve(void *lib, const char *name) {
     return missing[0] == 0;
 }
 
-// Its threads take no signals: those are the process's own.
+// Opens cuFile with signals blocked, so that its threads never handle the process's signals.
 static int open_quietly(void) {
     sigset_t all, before;
     sigfillset(&all);
@@ -87,7 +87,7 @@ static bool open_library(void) {
                  getenv("DAQIRI_CUFILE") ? "DAQIRI_CUFILE" : "DAQIRI_CUDA names another driver");
         return false;
     }
-    // A process that has the calls already, by LD_PRELOAD say, uses those.
+    // If the process already has the calls, for example by LD_PRELOAD, they are used.
     if (dlsym(RTLD_DEFAULT, "cuFileDriverOpen")) return resolve(RTLD_DEFAULT, name) && begin();
     void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (lib) return resolve(lib, name) && begin();

@@ -1,4 +1,4 @@
-// cufile.h: cuFile (GPUDirect Storage), which writes files straight from a GPU's memory, opened at run time.
+// cufile.h: cuFile (GPUDirect Storage), which writes files directly from GPU memory, opened at run time.
 //
 // Names, types and numbers are those of NVIDIA's cuFile API reference guide.
 #ifndef DQI_CUDA_CUFILE_H
@@ -11,12 +11,12 @@
 typedef void *cu_file;
 
 typedef struct cu_file_error {
-    int err, cuda; // CUfileOpError, 0 for success; with CU_FILE_CUDA_DRIVER_ERROR the driver's
+    int err, cuda; // CUfileOpError, 0: success; the driver's error, with CU_FILE_CUDA_DRIVER_ERROR
 } cu_file_error;
 
 enum {
     CU_FILE_SUCCESS = 0,
-    CU_FILE_BASE = 5000, // its errors are above it
+    CU_FILE_BASE = 5000, // first error number minus 1
     CU_FILE_NOT_SUPPORTED = 5008,
     CU_FILE_CUDA_DRIVER_ERROR = 5011,
     CU_FILE_POINTER_INVALID = 5012,
@@ -37,14 +37,14 @@ typedef struct cu_file_descr {
 
 typedef struct cu_file_properties {
     struct {
-        unsigned major, minor; // of nvidia-fs; 0: it isn't loaded
+        unsigned major, minor; // of nvidia-fs; 0: not loaded
         size_t poll_threshold, most_direct;
         unsigned status, control;
     } nvfs;
-    unsigned more[64]; // whatever else a version of it has
+    unsigned more[64]; // members of newer versions
 } cu_file_properties;
 
-// X(name here, name in the library, what it returns, arguments).
+// X(member, symbol, return type, parameters).
 #define DQI_CUFILE_CALLS(X)                                                                                  \
     X(driver_open, "cuFileDriverOpen", cu_file_error, (void))                                                \
     X(properties, "cuFileDriverGetProperties", cu_file_error, (cu_file_properties * out))                    \
@@ -59,13 +59,13 @@ typedef struct dqi_cufile {
 #define X(name, symbol, returns, args) returns(*name) args;
     DQI_CUFILE_CALLS(X)
 #undef X
-    unsigned major, minor; // of nvidia-fs; 0: it isn't loaded, and cuFile copies through the host by itself
+    unsigned major, minor; // of nvidia-fs; 0: not loaded: cuFile copies through the host
 } dqi_cufile;
 
-// cuFile, opened at the first call; NULL: there is none, or it is turned off, and why. DAQIRI_CUFILE names
-// another library; "off", or nothing, turns it off. Any thread.
+// Returns cuFile, opened at the first call; NULL: not available or turned off, with the reason in why.
+// DAQIRI_CUFILE names another library; "off", or an empty value, turns it off. Any thread.
 const dqi_cufile *dqi_cufile_open(char *why, size_t len);
-// An error in words: "cuFileHandleRegister: error 5008 (the file system is not supported)".
+// Formats an error: "cuFileHandleRegister: error 5008 (the file system is not supported)".
 void dqi_cufile_words(const char *call, int err, char *buf, size_t len);
 
 #endif

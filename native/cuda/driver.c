@@ -1,4 +1,4 @@
-// driver.c: opens libcuda, once a process. It is never closed: its threads and contexts live on.
+// driver.c: opens libcuda once per process. It is never closed: its threads and contexts persist.
 #include "cuda/driver.h"
 #include "core/err.h"
 
@@ -13,7 +13,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static dqi_cuda_driver driver;
-static bool opened; // driver is whole
+static bool opened; // driver is complete
 static void *lib;
 
 static const char *library(void) {
@@ -58,7 +58,7 @@ int dqi_cuda_check(cu_result err, const char *what, const char *call, dq_diag *d
                     "%s: %s: %s", what, call, words);
 }
 
-// The driver's threads take no signals: those are the process's own.
+// Initializes the driver with signals blocked, so that its threads never handle the process's signals.
 static cu_result init_quietly(void) {
     sigset_t all, before;
     sigfillset(&all);
@@ -83,7 +83,7 @@ static int begin(const char *what, dq_diag *diag) {
     return driver.n_devices > 0 ? DQ_OK : no_driver(diag, what, "it knows of no GPU");
 }
 
-// A process that has the driver's calls already, by LD_PRELOAD say, uses those: then lib is RTLD_DEFAULT.
+// If the process already has the driver's calls, as by LD_PRELOAD, they are used: lib is RTLD_DEFAULT.
 static bool find_library(void) {
     lib = RTLD_DEFAULT;
     return dlsym(RTLD_DEFAULT, "cuInit") || (lib = dlopen(library(), RTLD_NOW | RTLD_LOCAL));

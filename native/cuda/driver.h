@@ -1,4 +1,4 @@
-// driver.h: the CUDA driver's calls that the engine uses, opened at run time: nothing here needs a toolkit.
+// driver.h: the CUDA driver calls used by the engine, opened at run time: no toolkit is needed.
 //
 // Names, types and numbers are those of the CUDA Driver API reference manual (version 12). A call returns a
 // status, 0 for success.
@@ -37,7 +37,7 @@ enum {
     CU_ATTR_VIRTUAL_MEMORY = 102,
     CU_ATTR_EXPORTS_DESCRIPTORS = 103,
     CU_ATTR_GPUDIRECT_RDMA = 116,
-    CU_ATTR_WRITES_64_BITS = 122, // of a stream, in order with its kernels
+    CU_ATTR_WRITES_64_BITS = 122, // by a stream, in order with its kernels
     CU_ATTR_DMA_BUF = 124,
 };
 
@@ -57,7 +57,7 @@ enum {
 enum { CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6 };
 
 // Attributes of a function.
-enum { CU_FN_MAX_THREADS = 0 }; // a block
+enum { CU_FN_MAX_THREADS = 0 }; // per block
 
 typedef struct cu_location {
     int type, id;
@@ -79,7 +79,7 @@ typedef struct cu_access_desc {
     int flags;
 } cu_access_desc;
 
-// X(name here, name in the library, arguments).
+// X(member, symbol, parameters).
 #define DQI_CUDA_CALLS(X)                                                                                    \
     X(init, "cuInit", (unsigned flags))                                                                      \
     X(version, "cuDriverGetVersion", (int *version))                                                         \
@@ -142,17 +142,17 @@ typedef struct dqi_cuda_driver {
     int n_devices;
 } dqi_cuda_driver;
 
-#define DQI_CUDA_LEAST 11070 // the driver's version from which on all calls are there, and PTX 7.5 compiles
+#define DQI_CUDA_LEAST 11070 // minimum driver version that has all calls and compiles PTX 7.5
 
-// The driver, opened and initialised at the first call; NULL, and what is missing and what to do about it.
+// Returns the driver, opened and initialized at the first call; NULL: diag has the cause and a remedy.
 // DAQIRI_CUDA names another library. Any thread.
 const dqi_cuda_driver *dqi_cuda_open(const char *what, dq_diag *diag);
-// A call that is not in the table, by the library's name for it, of a driver that is open; NULL: it has none.
+// Returns a symbol of the open driver that is not in the table; NULL: the library lacks it.
 void *dqi_cuda_symbol(const char *symbol);
-// DQ_OK where err is 0; else the object, the call and CUDA's words, and NO_SPACE_AVAILABLE where memory is
-// short, or GENERIC_FAILURE.
+// Returns DQ_OK if err is 0; else NO_SPACE_AVAILABLE if memory is short, or GENERIC_FAILURE, with the object,
+// the call and CUDA's text in diag.
 int dqi_cuda_check(cu_result err, const char *what, const char *call, dq_diag *diag);
-// CUDA's words: "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
+// Formats CUDA's text: "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
 void dqi_cuda_words(cu_result err, char *buf, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
-// gpu.c: GPUs, their contexts and the kernels that the program ships.
+// gpu.c: GPUs, their contexts and the shipped kernels.
 //
-// Contexts are the primary ones, which the CUDA libraries of user kernels share. They are made once and kept:
-// making one takes a tenth of a second.
+// Contexts are the primary ones, shared with the CUDA libraries of user kernels. They are created once and
+// kept: creating one takes a tenth of a second.
 #include "cuda/gpu.h"
 #include "core/err.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LEAST_MAJOR 8 // of the compute capability: what kernels/build.sh builds for
+#define LEAST_MAJOR 8 // of the compute capability: the target of kernels/build.sh
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static dqi_gpu gpus[DQI_MAX_GPUS];
@@ -21,7 +21,7 @@ static int attribute(const dqi_cuda_driver *cu, cu_device dev, int which) {
     return cu->device_attribute(&v, which, dev) == CU_SUCCESS ? v : 0;
 }
 
-// The NUMA node of a PCI device, as the kernel says it; -1: it says none.
+// Returns the NUMA node of a PCI device; -1: unknown to the kernel.
 static int32_t node_of(const char *bus) {
     char path[96];
     int node = -1;
@@ -46,7 +46,7 @@ static int describe(const dqi_cuda_driver *cu, int32_t number, cu_device *dev, d
     if (err == CU_SUCCESS) err = cu->device_bytes(&bytes, *dev);
     if (err != CU_SUCCESS) return dqi_cuda_check(err, what, "cuDeviceGet", diag);
     for (char *c = out->bus; *c; c++)
-        *c = (char)tolower((unsigned char)*c); // as the kernel writes it
+        *c = (char)tolower((unsigned char)*c); // as in sysfs
     out->bytes = bytes;
     out->major = attribute(cu, *dev, CU_ATTR_MAJOR);
     out->minor = attribute(cu, *dev, CU_ATTR_MINOR);
@@ -74,7 +74,7 @@ int dq_gpu_read(int32_t number, dq_gpu_info *out, dq_diag *diag) {
     return cu ? describe(cu, number, &dev, out, "GPUs", diag) : DQ_NOT_SUPPORTED;
 }
 
-// What the engine needs of every GPU.
+// Checks the capabilities that the engine requires of every GPU.
 static int check_abilities(const dqi_gpu *g, const char *what, dq_diag *diag) {
     if (g->info.major < LEAST_MAJOR)
         return dqi_fail(
@@ -127,7 +127,7 @@ cu_result dqi_gpu_enter(dqi_gpu *g) {
     return err;
 }
 
-// Compiles a module for this GPU; the driver keeps what it made on disk.
+// Compiles a module for this GPU; the driver caches the result on disk.
 static int load(dqi_gpu *g, dqi_gpu_module *m, const char *ptx, const char *what, dq_diag *diag) {
     char log[256] = "";
     int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
@@ -141,7 +141,7 @@ static int load(dqi_gpu *g, dqi_gpu_module *m, const char *ptx, const char *what
     return dqi_cuda_check(err, who, "cuModuleLoadDataEx", diag);
 }
 
-// The module's place, loaded. Under the lock.
+// Returns the module, which it loads if needed. Called with the lock.
 static int find_module(dqi_gpu *g, const char *ptx, cu_module *out, const char *what, dq_diag *diag) {
     int k = 0;
     while (k < DQI_MAX_MODULES - 1 && g->modules[k].ptx && g->modules[k].ptx != ptx)
@@ -173,8 +173,7 @@ bool dqi_gpu_idle(dqi_gpu *g, cu_stream stream) {
     for (int ms = 0; ms < 1000; ms++) {
         cu_result err = dqi_gpu_enter(g);
         if (err == CU_SUCCESS) err = g->cu->stream_query(stream);
-        if (err != CU_ERROR_NOT_READY)
-            return true; // an error, too: nothing runs in a context that has failed
+        if (err != CU_ERROR_NOT_READY) return true; // also an error: nothing runs in a failed context
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return false;

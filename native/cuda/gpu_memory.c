@@ -1,4 +1,4 @@
-// gpu_memory.c: pieces of a GPU's memory, which other processes and devices may be given.
+// gpu_memory.c: allocations of GPU memory that other processes and devices may be given.
 #include "cuda/gpu_memory.h"
 #include "core/err.h"
 #include "core/region.h"
@@ -18,7 +18,7 @@ static int no_room(const dqi_gpu *g, const char *what, uint64_t bytes, const cha
         (unsigned long long)(bytes >> 20), g->info.number, g->info.name, free >> 20, total >> 20, hint);
 }
 
-// Gives the allocation an address.
+// Maps the allocation to an address.
 static int map(dqi_gpu_memory *m, const char *what, dq_diag *diag) {
     const dqi_cuda_driver *cu = m->gpu->cu;
     cu_access_desc access = {.location = prop_of(m->gpu).location, .flags = CU_ACCESS_READ_WRITE};

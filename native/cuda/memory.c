@@ -1,8 +1,8 @@
-// memory.c: regions in GPUs' memory, and the arena registered with the driver.
+// memory.c: regions in GPU memory, and the registration of the arena with the driver.
 //
-// A region gets a piece of memory of its own (gpu_memory.h). The arena is registered as it is mapped, its
-// small pages and its huge ones apart; registered memory has one address for the CPU and for all GPUs, so
-// that base + offset is good for both.
+// Each region has its own allocation (gpu_memory.h). The arena is registered as mapped, its small and huge
+// pages separately; registered memory has one address for the CPU and all GPUs, so that base + offset is
+// valid for both.
 #include "cuda/memory.h"
 #include "core/dq_burst.h"
 #include "core/err.h"
@@ -19,15 +19,15 @@
 // A region's memory on its GPU.
 typedef struct allocation {
     dqi_gpu_memory memory;
-    const dqi_cufile *files; // that knows it; NULL: none
+    const dqi_cufile *files; // cuFile, if it has registered the memory; NULL
 } allocation;
 
 struct dqi_cuda_memory {
-    dqi_gpu *first; // of the session: it made the registration
+    dqi_gpu *first; // first GPU of the session, which made the registration
     void *ranges[MAX_RANGES];
     uint32_t n_ranges;
-    allocation regions[DQI_MAX_REGIONS]; // of region k
-    size_t heads[DQI_MAX_REGIONS];       // bytes of its heads; 0: it has none
+    allocation regions[DQI_MAX_REGIONS]; // entry k: of region k
+    size_t heads[DQI_MAX_REGIONS];       // bytes of its heads; 0: none
 };
 
 // ---- the arena --------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ void dqi_cuda_share_regions(dq_session *s) {
     for (uint32_t k = 0; k < s->n_regions; k++) {
         dq_region *r = s->regions[k];
         if (r->conf.kind != DQ_KIND_DEVICE || r->cpu) continue;
-        dq_diag later = {{0}}; // dqi_cuda_open_regions says it
+        dq_diag later = {{0}}; // discarded: dqi_cuda_open_regions reports it
         const dqi_gpu *g = dqi_gpu_open(r->conf.gpu < 0 ? 0 : r->conf.gpu, r->conf.name, &later);
         if (!g || !g->info.integrated) continue;
         r->cpu = true;
@@ -108,7 +108,7 @@ static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
     if (r->cpu) return DQ_OK;
     int err = allocate(g, dqi_region_bytes(r), &s->cuda->regions[k].memory, what, diag);
     r->gpu = g;
-    r->device = (uint8_t *)(uintptr_t)s->cuda->regions[k].memory.at; // no address of the CPU's
+    r->device = (uint8_t *)(uintptr_t)s->cuda->regions[k].memory.at; // not a CPU address
     if (err == DQ_OK && r->whole) {
         s->cuda->heads[k] = (size_t)r->conf.num_bufs * DQ_HEAD;
         err = dqi_pinned_new(g, &s->cuda->heads[k], &r->heads, what, diag);
@@ -127,7 +127,7 @@ static void close_region(dqi_cuda_memory *m, dq_region *r, uint32_t k) {
 
 int dqi_cuda_open_regions(dq_session *s, dq_diag *diag) {
     int err = DQ_OK;
-    // Those in GPUs' memory first: the session's first GPU is one that it names.
+    // Regions in GPU memory first: the session's first GPU must be one that it names.
     for (int device = 1; device >= 0; device--)
         for (uint32_t k = 0; k < s->n_regions && err == DQ_OK; k++)
             if (s->regions[k]->conf.kind == (device ? DQ_KIND_DEVICE : DQ_KIND_HOST_PINNED))
@@ -146,7 +146,7 @@ void dqi_cuda_close_regions(dq_session *s) {
     s->cuda = NULL;
 }
 
-// What the region has on its GPU; NULL: nothing.
+// Returns the region's GPU allocation, or NULL.
 static allocation *allocation_of(const dq_region *r) {
     const dq_session *s = r->session;
     for (uint32_t k = 0; s->cuda && k < s->n_regions; k++)

@@ -1,4 +1,4 @@
-// memory.h: what GPUs have of a session: regions in their memory, and the arena, which they reach in place.
+// memory.h: GPU memory of a session: regions on GPUs, and the arena, which GPUs access in place.
 #ifndef DQI_CUDA_MEMORY_H
 #define DQI_CUDA_MEMORY_H
 
@@ -6,33 +6,31 @@
 #include "cuda/cufile.h"
 #include "cuda/gpu_memory.h"
 
-// Regions of kind device on a GPU that shares the host's memory are to lie in pinned memory. Before the arena
-// is laid out.
+// Places regions of kind device on an integrated GPU in pinned host memory. Before the arena is laid out.
 void dqi_cuda_share_regions(dq_session *s);
-// Gives regions of kind device that the CPU doesn't have memory of their GPU, and lets GPUs reach the arena
-// where a region is of kind host_pinned or device. No effect where no region is. The arena is laid out.
-// Control thread.
+// Allocates GPU memory for device-only regions of kind device, and makes the arena accessible to GPUs if a
+// region is of kind host_pinned or device. No effect otherwise. After the arena's layout. Control thread.
 int dqi_cuda_open_regions(dq_session *s, dq_diag *diag);
-// The GPU of this number (-1: the session's first, or number 0), for a stage of the session: from now on it
-// reaches the arena. `what` names the stage. NULL: diag says why. Control thread.
+// Returns the GPU of this number (-1: the session's first, or number 0) for a stage of the session, with
+// access to the arena. `what` names the stage. NULL: the reason is in diag. Control thread.
 dqi_gpu *dqi_cuda_use(dq_session *s, int32_t number, const char *what, dq_diag *diag);
-// Whether trial, which is given some of that GPU's memory for the call, likes it; false: diag says why, by
-// trial or because there is no such memory for devices. `what` names who asks. Control thread.
+// Calls trial with temporary memory of that GPU and returns its result; false: diag has the reason, set by
+// trial or because devices cannot access the GPU's memory. `what` names the object in errors. Control thread.
 typedef bool dqi_cuda_trial(void *arg, uint8_t *at, uint64_t bytes, dq_diag *diag);
 bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void *arg, dq_diag *diag);
-// Takes it all back. Nothing on a GPU uses it any more.
+// Frees all GPU memory and registrations. No GPU may be using them.
 void dqi_cuda_close_regions(dq_session *s);
 
-// Lets cuFile write from the region, which lies in a GPU's memory, without copying it first; once. False: it
-// won't, and why. Control thread.
+// Registers the region's GPU memory with cuFile, once, so that writes need no copy. False: the reason is in
+// why. Control thread.
 bool dqi_cuda_file_memory(const dq_region *r, const dqi_cufile *lib, char *why, size_t len);
 
-// What the region has of a GPU's memory; NULL: nothing.
+// Returns the region's GPU memory, or NULL.
 const dqi_gpu_memory *dqi_cuda_memory_of(const dq_region *r);
 
-// Whole pages of a GPU's memory as a DMA-BUF, by which another device reaches them: what a trial was given,
-// or a region's, of which *bytes are in it. `what` names who asks. The caller closes the descriptor.
-// DQ_NOT_SUPPORTED where the driver makes none. Control thread.
+// Export whole pages of GPU memory as a DMA-BUF for another device: memory passed to a trial, or a region's,
+// of *bytes. `what` names the object in errors. The caller closes the descriptor. DQ_NOT_SUPPORTED if the
+// driver cannot export. Control thread.
 int dqi_cuda_dmabuf(uint8_t *at, uint64_t bytes, const char *what, int *fd, dq_diag *diag);
 int dqi_cuda_region_dmabuf(const dq_region *r, int *fd, uint64_t *bytes, dq_diag *diag);
 

@@ -1,7 +1,7 @@
-// mover.c: lists of moves: filled, launched, ended.
+// mover.c: lists of moves: filling, launching, completion.
 //
-// The open list belongs to the thread that appends, the ones under way to the one that polls; the lock covers
-// the change from one to the other, and the open list where the poll may send it out for its age.
+// The appending thread owns the open list, the polling thread those in flight; the lock covers the
+// transition, and the open list where the poll may launch it because of its age.
 #include "cuda/mover.h"
 #include "core/burst.h"
 #include "core/clock.h"
@@ -17,46 +17,46 @@
 
 #define NAP_NS   20000
 #define LISTS    8
-#define STREAMS  2       // so that a launch begins before the one before it has ended
-#define BURSTS   1024    // that a list holds at most,
-#define LATCHES  64      // and latches
-#define DOUBT_NS 2000000 // a list that takes so long may never end: the driver is asked
+#define STREAMS  2       // so that a launch can begin before the previous one has ended
+#define BURSTS   1024    // bursts per list,
+#define LATCHES  64      // and latches, at most
+#define DOUBT_NS 2000000 // after this time the driver is queried: the list may never end
 
 typedef enum list_state { FREE, OPEN, FLYING } list_state;
 
 typedef struct list {
     _Atomic list_state state;
-    uint32_t slot; // of its moves and its ticket
+    uint32_t slot; // index of its moves and ticket
     uint32_t n, longest, n_bursts, n_latches;
     uint64_t bytes, value;
-    bool far;         // sources lie in the host's memory
-    int64_t began_ns; // OPEN: its first move; FLYING: the launch. Monotonic
+    bool far;         // sources are in host memory
+    int64_t began_ns; // OPEN: time of its first move; FLYING: of the launch. Monotonic
     cu_stream stream;
     dq_burst *bursts[BURSTS];
     _Atomic uint32_t *latches[LATCHES];
 } list;
 
-// What the GPU reads and writes, of all lists.
+// Memory shared with the GPU, of all lists.
 typedef struct shared {
     dqk_move moves[LISTS][DQI_LIST_MOVES];
-    _Atomic uint64_t tickets[LISTS][8]; // a cache line each
+    _Atomic uint64_t tickets[LISTS][8]; // one cache line each
 } shared;
 
 struct dqi_mover {
     dqi_mover_conf conf;
     cu_function kernel;
     cu_stream streams[STREAMS];
-    cu_ptr counters; // of each list: what its blocks count their ends in
+    cu_ptr counters; // per list: count of finished blocks
     shared *mem;
     size_t mem_bytes;
     dqi_spin lock;
-    list *open;              // NULL: none was free
-    bool claimed;            // somebody appends to it
-    _Atomic uint32_t flying; // lists that are under way
-    _Atomic int64_t due_ns;  // when the open list is old, monotonic; INT64_MAX: it has no move
+    list *open;              // NULL: none
+    bool claimed;            // a thread is appending to it
+    _Atomic uint32_t flying; // lists in flight
+    _Atomic int64_t due_ns;  // when the open list must be launched, monotonic; INT64_MAX: it is empty
     uint64_t value;
-    int64_t asked_ns;          // when the driver was
-    _Atomic int64_t oldest_ns; // launch of the oldest list that the last poll found under way; 0: of none
+    int64_t asked_ns;          // time of the last query of the driver
+    _Atomic int64_t oldest_ns; // launch time of the oldest list in flight at the last poll; 0: none
     dqi_count launches, moves, bytes;
     list lists[LISTS];
 };
@@ -124,7 +124,7 @@ void dqi_mover_free(dqi_mover *m) {
     for (uint32_t i = 0; i < LISTS; i++)
         let_go(&m->lists[i]);
     for (int i = 0; i < STREAMS; i++)
-        if (m->streams[i] && !dqi_gpu_idle(m->conf.gpu, m->streams[i])) return; // its memory stays
+        if (m->streams[i] && !dqi_gpu_idle(m->conf.gpu, m->streams[i])) return; // leaks its memory
     dqi_gpu_enter(m->conf.gpu);
     if (m->counters) cu->mem_free(m->counters);
     for (int i = 0; i < STREAMS; i++)
@@ -155,12 +155,12 @@ static cu_result start(dqi_mover *m, list *l) {
                                    NULL);
 }
 
-// The open list goes out. Under the lock. A launch that fails loses the GPU, and the next poll ends the list.
+// Launches the open list. Called with the lock. A failed launch loses the GPU; the next poll ends the list.
 static void launch(dqi_mover *m) {
     list *l = m->open;
     m->open = NULL;
     atomic_fetch_add_explicit(&m->flying, 1, memory_order_relaxed);
-    atomic_store_explicit(&m->due_ns, INT64_MAX, memory_order_release); // who sees it sees the flight
+    atomic_store_explicit(&m->due_ns, INT64_MAX, memory_order_release); // after flying, for dqi_mover_next
     l->value = ++m->value;
     l->stream = m->streams[l->value % STREAMS];
     l->began_ns = dqi_mono_ns();
@@ -240,13 +240,13 @@ void dqi_mover_push(dqi_mover *m, bool now) {
 // ---- ends -------------------------------------------------------------------------------------------------
 
 static void push_old(dqi_mover *m, int64_t now) {
-    if (!dqi_try_lock(&m->lock)) return; // who has it sees to it
+    if (!dqi_try_lock(&m->lock)) return; // the holder launches it
     const list *l = m->open;
     if (l && l->n > 0 && !m->claimed && now - l->began_ns >= m->conf.delay_ns) launch(m);
     dqi_unlock(&m->lock);
 }
 
-// A kernel that trapped writes no ticket: the driver knows.
+// Queries the driver: a kernel that trapped writes no ticket.
 static void ask_driver(dqi_mover *m, const list *l, int64_t now) {
     if (now - l->began_ns < DOUBT_NS || now - m->asked_ns < DOUBT_NS) return;
     m->asked_ns = now;

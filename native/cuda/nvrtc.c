@@ -1,5 +1,4 @@
-// nvrtc.c: opens NVRTC, once a process, and compiles with it. Where it was not found the next call looks
-// again.
+// nvrtc.c: opens NVRTC once per process, and compiles with it. A failed search is repeated by the next call.
 #include "cuda/nvrtc.h"
 #include "core/err.h"
 #include "cuda/dq_cuda.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Where it is looked for: under the names that versions have, then where NVIDIA's toolkit puts it.
+// Search order: the names of known versions, then the location of NVIDIA's toolkit.
 static const char *const libraries[] = {"libnvrtc.so",
                                         "libnvrtc.so.13",
                                         "libnvrtc.so.12",
@@ -20,14 +19,14 @@ static const char *const libraries[] = {"libnvrtc.so",
                                         NULL};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool opened; // rt is whole
+static bool opened; // rt is complete
 static struct {
 #define X(result, name, symbol, args) result(*name) args;
     DQI_NVRTC_CALLS(X)
 #undef X
 } rt;
 
-// *name: what was looked for.
+// Opens the library; *name: its name for messages.
 static void *find_library(const char **name) {
     const char *named = getenv("DAQIRI_NVRTC");
     *name = named && *named ? named : "libnvrtc.so";
@@ -101,7 +100,7 @@ int dq_nvrtc_arch(const char *what, int32_t wanted, int32_t *arch, dq_diag *diag
     return err;
 }
 
-// What the compiler said, or none.
+// Returns the compiler's messages, or NULL.
 static char *log_of(nvrtc_program p) {
     size_t n = 0;
     if (rt.log_bytes(p, &n) != NVRTC_SUCCESS) return NULL;

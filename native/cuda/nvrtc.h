@@ -1,7 +1,7 @@
-// nvrtc.h: the calls of NVRTC, NVIDIA's compiler of CUDA source, that the engine uses, opened at run time.
+// nvrtc.h: the calls used of NVRTC, NVIDIA's CUDA source compiler, opened at run time.
 //
-// Names, types and numbers are those of the NVRTC documentation (version 12); all are there since 11.2. A
-// call returns a status, 0 for success.
+// Names, types and numbers are those of the NVRTC documentation (version 12); all exist since 11.2. A call
+// returns a status, 0 for success.
 #ifndef DQI_CUDA_NVRTC_H
 #define DQI_CUDA_NVRTC_H
 
@@ -12,7 +12,7 @@ typedef struct nvrtc_program_s *nvrtc_program;
 
 enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
 
-// X(result, name here, name in the library, arguments).
+// X(return type, member, symbol, parameters).
 #define DQI_NVRTC_CALLS(X)                                                                                   \
     X(nvrtc_result, version, "nvrtcVersion", (int *major, int *minor))                                       \
     X(const char *, error_string, "nvrtcGetErrorString", (nvrtc_result err))                                 \

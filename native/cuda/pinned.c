@@ -1,6 +1,5 @@
-// pinned.c: pages of the host that GPUs reach; and those that another process may map: of one file in memory,
-// where each lies at the offset that is its address, so that no list says what is where, and neighbours are
-// one mapping.
+// pinned.c: host pages accessible to GPUs; and those that another process may map: of one memory file, where
+// each page's offset is its address, so that no table is needed and adjacent pages are one mapping.
 #include "cuda/pinned.h"
 #include "core/err.h"
 #include "core/region.h"
@@ -18,7 +17,7 @@
 
 static int shared_file = -1;
 
-// Where ulimit -f limits files there is none: growing it would end the process.
+// Opens the shared file, unless ulimit -f limits files: growing it would kill the process.
 static void open_shared(void) {
     struct rlimit most;
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < (rlim_t)ADDRESSES) return;
@@ -40,7 +39,7 @@ static int no_pages(const char *what, size_t bytes, dq_diag *diag) {
                     strerror(errno));
 }
 
-// Whole pages at an address of the system's choice: of the file, or nobody else's where fd is -1.
+// Maps whole pages at an address chosen by the system: of the file, or private if fd is -1.
 static int map(int fd, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
     *bytes = dqi_round_up(*bytes ? *bytes : 1, dqi_page_size());
     void *p = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -82,7 +81,7 @@ int dqi_shared_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what,
     return err;
 }
 
-// The file lets go of the pages first: afterwards the addresses may be somebody else's.
+// Frees the file's pages before unmapping: afterwards the addresses may be reused.
 void dqi_shared_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
     int fd = dqi_shared_file();
     if (!p) return;
@@ -94,7 +93,7 @@ void dqi_shared_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
 int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
     int err = map(-1, bytes, out, what, diag);
     if (err != DQ_OK) return err;
-    // A GPU, and a direct write, pin each page.
+    // GPUs and direct writes pin each page.
     if (*bytes >= DQI_HUGE_PAGE) madvise(*out, *bytes, MADV_HUGEPAGE);
     if (!gpu) return DQ_OK;
     err = dqi_pinned_reach(gpu, *out, *bytes, what, diag);
