@@ -87,7 +87,7 @@ func read(fill func(buf *C.char, size C.size_t)) string {
 	return text(buf[:])
 }
 
-// cText is a text in C memory.
+// cText is a string in C memory.
 type cText struct{ c *C.char }
 
 func cString(s string) cText { return cText{C.CString(s)} }
@@ -101,5 +101,5 @@ func flag(on bool) C.int32_t {
 	return 0
 }
 
-// first gives the address of a slice's first element, or nil.
+// first returns the address of a slice's first element, or nil.
 func first[T any](s []T) *T { return unsafe.SliceData(s) }

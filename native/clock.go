@@ -2,7 +2,7 @@ package native
 
 import "golang.org/x/sys/unix"
 
-// Monotonic is CLOCK_MONOTONIC in ns, the clock that sessions count on.
+// Monotonic returns CLOCK_MONOTONIC in ns, the clock on which sessions are based.
 func Monotonic() (int64, error) {
 	var t unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)

@@ -11,16 +11,16 @@ import (
 	"unsafe"
 )
 
-// HostGPU stands for the host where a GPU's number is asked for.
+// HostGPU stands for the host in place of a GPU's number.
 const HostGPU = int(C.DQ_HOST_GPU)
 
-// MaxKernelArgs is how many arguments a kernel has at most.
+// MaxKernelArgs is the maximum number of arguments of a kernel.
 const MaxKernelArgs = int(C.DQ_MAX_KERNEL_ARGS)
 
-// CompilerName is argv[0] of the process around a compiler (compute/compiler.c).
+// CompilerName is argv[0] of the compiler's wrapper process (compute/compiler.c).
 const CompilerName = C.DQ_COMPILER_NAME
 
-// named calls a maker with the name of what it makes.
+// named calls a constructor with the name of the new object.
 func named(what string, make func(what *C.char, d *C.dq_diag) C.int) error {
 	name := cString(what)
 	defer name.free()
@@ -28,28 +28,28 @@ func named(what string, make func(what *C.char, d *C.dq_diag) C.int) error {
 	return result(what, make(name.c, &d), &d)
 }
 
-// Stream orders kernels of a GPU; it mirrors dq_stream. The zero value is none.
+// Stream orders the kernels of a GPU; it mirrors dq_stream. The zero value is no stream.
 type Stream struct{ c *C.dq_stream }
 
-// NewStream makes one; gpu may be HostGPU.
+// NewStream creates a stream; gpu may be HostGPU.
 func NewStream(what string, gpu int) (s Stream, err error) {
 	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_stream_new(w, C.int32_t(gpu), &s.c, d) })
 	return s, err
 }
 
-// Synchronize waits until nothing is under way. Any thread, as all here.
+// Synchronize waits until the stream is idle. Any thread, as all functions here.
 func (s Stream) Synchronize() error {
 	var d C.dq_diag
 	return result("stream", C.dq_stream_synchronize(s.c, &d), &d)
 }
 
-// Free lets go of it.
+// Free releases the stream.
 func (s Stream) Free() { C.dq_stream_free(s.c) }
 
-// Kernel is a user's kernel, compiled, on a GPU or on the host.
+// Kernel is a compiled user kernel, on a GPU or on the host.
 type Kernel struct{ c *C.dq_kernel }
 
-// KernelFromPTX has the driver compile a kernel of a text of PTX.
+// KernelFromPTX has the driver compile a kernel from PTX text.
 func KernelFromPTX(what string, gpu int, ptx, name string) (k Kernel, err error) {
 	text, entry := cString(ptx), cString(name)
 	defer text.free()
@@ -60,7 +60,7 @@ func KernelFromPTX(what string, gpu int, ptx, name string) (k Kernel, err error)
 	return k, err
 }
 
-// KernelFromLibrary takes a kernel for the host from a library that a compiler made.
+// KernelFromLibrary loads a host kernel from a compiled library.
 func KernelFromLibrary(what, path string) (k Kernel, err error) {
 	file := cString(path)
 	defer file.free()
@@ -68,14 +68,14 @@ func KernelFromLibrary(what, path string) (k Kernel, err error) {
 	return k, err
 }
 
-// MathKernel is one that a library of NVIDIA's brings; it mirrors dq_math.
+// MathKernel is a kernel implemented by an NVIDIA library; it mirrors dq_math.
 type MathKernel struct {
 	Name, Library string
-	Params, Shape string // as C declares them; what its numbers are, with commas between
+	Params, Shape string // Params: C declarations; Shape: names of its dimensions, separated by commas
 	number        C.uint32_t
 }
 
-// MathKernels are all of them.
+// MathKernels returns all math kernels.
 func MathKernels() (all []MathKernel) {
 	for n := C.uint32_t(0); ; n++ {
 		m := C.dq_math_at(n)
@@ -86,12 +86,12 @@ func MathKernels() (all []MathKernel) {
 	}
 }
 
-// Open opens its library; the error says what is missing.
+// Open opens its library; the error names what is missing.
 func (m MathKernel) Open(what string) error {
 	return named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_math_open(m.number, w, d) })
 }
 
-// KernelFromMath makes one that runs in the stream, of a GPU; shape has as many numbers as m.Shape names.
+// KernelFromMath creates a kernel that runs in a GPU's stream; shape has one number per name of m.Shape.
 func KernelFromMath(what string, m MathKernel, shape []int, s Stream) (k Kernel, err error) {
 	var c [C.DQ_MATH_SHAPE]C.uint32_t
 	for i, n := range shape {
@@ -101,37 +101,37 @@ func KernelFromMath(what string, m MathKernel, shape []int, s Stream) (k Kernel,
 	return k, err
 }
 
-// Types are those of the arguments of a kernel from a library, a character each.
+// Types returns the argument types of a library kernel, one character each.
 func (k Kernel) Types() string { return C.GoString(C.dq_kernel_types(k.c)) }
 
-// Free lets go of it.
+// Free releases the kernel.
 func (k Kernel) Free() { C.dq_kernel_free(k.c) }
 
-// NVRTCVersion is that of the library, which the first call opens.
+// NVRTCVersion returns the version of NVRTC, which the first call opens.
 func NVRTCVersion(what string) (major, minor int, err error) {
 	var a, b C.int32_t
 	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_nvrtc_version(w, &a, &b, d) })
 	return int(a), int(b), err
 }
 
-// NVRTCArch is the newest compute capability that NVRTC compiles for and that is no newer than wanted: 90 for 9.0.
+// NVRTCArch returns the newest compute capability that NVRTC compiles for, at most wanted: 90 for 9.0.
 func NVRTCArch(what string, wanted int) (int, error) {
 	var arch C.int32_t
 	err := named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_nvrtc_arch(w, C.int32_t(wanted), &arch, d) })
 	return int(arch), err
 }
 
-// NVRTCSource is what NVRTC compiles; it mirrors dq_nvrtc_source.
+// NVRTCSource is the input of NVRTC; it mirrors dq_nvrtc_source.
 type NVRTCSource struct {
 	What, Text, Name, Entry string
 	Options                 []string
 	Headers                 map[string]string // texts by name
 }
 
-// NVRTCOutput is what it made: PTX, the kernel's name in it, and what it said, also where it failed.
+// NVRTCOutput is the output of NVRTC: PTX, the kernel's name in it, and compiler messages, also after a failure.
 type NVRTCOutput struct{ PTX, Name, Log string }
 
-// NVRTCCompile compiles; an error that is ErrInvalid is one of the source, and the log has its lines.
+// NVRTCCompile compiles src; ErrInvalid is an error in the source, listed in the log.
 func NVRTCCompile(src NVRTCSource) (NVRTCOutput, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -168,7 +168,7 @@ func NVRTCCompile(src NVRTCSource) (NVRTCOutput, error) {
 	return NVRTCOutput{PTX: goText(out.ptx), Name: goText(out.name), Log: goText(out.log)}, err
 }
 
-// goText is a text of C's, empty where there is none.
+// goText returns a C string as a Go string, empty for NULL.
 func goText(c *C.char) string {
 	if c == nil {
 		return ""
@@ -176,10 +176,10 @@ func goText(c *C.char) string {
 	return C.GoString(c)
 }
 
-// Array is memory that kernels work on; it mirrors dq_array.
+// Array is memory that kernels access; it mirrors dq_array.
 type Array struct{ c *C.dq_array }
 
-// NewArray makes one whose bytes are 0; gpu may be HostGPU.
+// NewArray allocates a zeroed array; gpu may be HostGPU.
 func NewArray(what string, kind RegionKind, gpu int, bytes int) (a Array, err error) {
 	err = named(what, func(w *C.char, d *C.dq_diag) C.int {
 		return C.dq_array_new(w, C.int32_t(kind), C.int32_t(gpu), C.uint64_t(bytes), &a.c, d)
@@ -187,25 +187,25 @@ func NewArray(what string, kind RegionKind, gpu int, bytes int) (a Array, err er
 	return a, err
 }
 
-// Read copies bytes from byte at on; Write writes them. They block until that is done.
+// Read copies bytes from offset at; it blocks until done.
 func (a Array) Read(at int, to []byte) error {
 	var d C.dq_diag
 	return result("array", C.dq_array_read(a.c, C.uint64_t(at), unsafe.Pointer(first(to)), C.uint64_t(len(to)), &d), &d)
 }
 
-// Write copies bytes to byte at and those behind it.
+// Write copies bytes to offset at; it blocks until done.
 func (a Array) Write(at int, from []byte) error {
 	var d C.dq_diag
 	return result("array", C.dq_array_write(a.c, C.uint64_t(at), unsafe.Pointer(first(from)), C.uint64_t(len(from)), &d), &d)
 }
 
-// Free lets go of it.
+// Free releases the array.
 func (a Array) Free() { C.dq_array_free(a.c) }
 
-// ArgKind is what an argument of a kernel is.
+// ArgKind is the kind of a kernel argument.
 type ArgKind int32
 
-// Kinds of arguments, as dq_arg_kind tells them.
+// Kinds of arguments; see dq_arg_kind.
 const (
 	ArgNumber  ArgKind = C.DQ_ARG_NUMBER
 	ArgArray   ArgKind = C.DQ_ARG_ARRAY
@@ -218,16 +218,16 @@ const (
 	ArgBurst   ArgKind = C.DQ_ARG_BURST
 )
 
-// KernelArg is an argument of a launch; what its kind does not use is zero.
+// KernelArg is an argument of a launch; members that its kind does not use are zero.
 type KernelArg struct {
 	Kind  ArgKind
 	Value uint64
 	Array Array
 	Words []uint64
-	Burst Burst // of a launch; of a stage's it is the burst that came
+	Burst Burst // for launches; a stage uses the burst that it received
 }
 
-// Grid is how many blocks a kernel has and how many threads a block, in three dimensions.
+// Grid is the number of blocks of a kernel and the number of threads per block, in three dimensions.
 type Grid struct{ Grid, Block [3]uint32 }
 
 func (g Grid) c() (c C.dq_grid) {
@@ -250,17 +250,17 @@ func kernelArgs(args []KernelArg, pin *runtime.Pinner) *C.dq_kernel_arg {
 	return &c[0]
 }
 
-// Launcher is a place for launches of one kernel; it mirrors dq_launcher.
+// Launcher launches one kernel; it mirrors dq_launcher.
 type Launcher struct{ c *C.dq_launcher }
 
-// NewLauncher makes one; the zero Stream: it has one of its own.
+// NewLauncher creates a launcher; with the zero Stream it uses a private one.
 func NewLauncher(what string, k Kernel, g Grid, s Stream) (l Launcher, err error) {
 	grid := g.c()
 	err = named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_launcher_new(w, k.c, &grid, s.c, &l.c, d) })
 	return l, err
 }
 
-// Launch begins a run of the kernel; ErrNotReady: as many are under way as can be.
+// Launch starts the kernel; ErrNotReady: the maximum number of launches is in flight.
 func (l Launcher) Launch(args []KernelArg) (Op, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -269,40 +269,40 @@ func (l Launcher) Launch(args []KernelArg) (Op, error) {
 	return op, result("launch", C.dq_launch(l.c, kernelArgs(args, &pin), C.uint32_t(len(args)), &op.c, &d), &d)
 }
 
-// Poll ends launches whose kernels have ended: how many did, and how many go on.
+// Poll completes launches whose kernels have ended; it returns how many did, and how many are in flight.
 func (l Launcher) Poll() (ended, left int) {
 	var n C.uint32_t
 	left = int(C.dq_launcher_look(l.c, &n))
 	return int(n), left
 }
 
-// Holds is how many launches that go on hold bursts of the session.
+// Holds returns the number of launches in flight that reference bursts of the session.
 func (l Launcher) Holds(s *Session) int { return int(C.dq_launcher_holds(l.c, s.c)) }
 
-// Stop has launches on the host of now and later fail; false: no longer. Any goroutine.
+// Stop makes launches on the host, current and future, fail; false: no longer. Any goroutine.
 func (l Launcher) Stop(stop bool) { C.dq_launcher_stop(l.c, C.bool(stop)) }
 
-// Rest ends the process of launches on the host, which holds memory of sessions; the next launch starts another.
+// Rest ends the process for launches on the host, which maps memory of sessions; the next launch starts another.
 func (l Launcher) Rest() { C.dq_launcher_rest(l.c) }
 
-// Failure says why a launch failed, the first one; empty: none did.
+// Failure returns the reason of the first failed launch; empty: none failed.
 func (l Launcher) Failure() string {
 	return read(func(buf *C.char, size C.size_t) { C.dq_launcher_failure(l.c, buf, size) })
 }
 
-// Free lets go of it; what is under way goes on.
+// Free releases the launcher; launches in flight continue.
 func (l Launcher) Free() { C.dq_launcher_free(l.c) }
 
-// KernelConf says what a kernel stage launches; it mirrors dq_kernel_conf.
+// KernelConf configures a kernel stage; it mirrors dq_kernel_conf.
 type KernelConf struct {
 	Kernel Kernel
 	Grid   Grid
-	Stream Stream // zero: one of its own
+	Stream Stream // zero: a private one
 	Args   []KernelArg
-	Policy Policy // while as many launches are under way as can be
+	Policy Policy // when the maximum number of launches is in flight
 }
 
-// AddKernel makes a stage that launches a kernel for each burst, and the receive queue that bursts come from then.
+// AddKernel adds a stage that launches a kernel for each burst, and the receive queue that then delivers the bursts.
 func (s *Session) AddKernel(name string, conf KernelConf) (Stage, Queue, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -315,8 +315,8 @@ func (s *Session) AddKernel(name string, conf KernelConf) (Stage, Queue, error) 
 	return st, q, err
 }
 
-// Like says that what a kernel stage's queue hands out is as the source's, before it has one.
+// Like declares that the kernel stage's queue delivers bursts like those of source, before it has a source.
 func (q Queue) Like(source Queue) { C.dq_stage_kernel_like(q.c, source.c) }
 
-// Linger says that something outside of the session's stages may touch its memory for ever: it stays as long as the process.
+// Linger keeps the session's memory until the process exits, as something outside its stages may still access it.
 func (s *Session) Linger() { C.dq_session_leak_memory(s.c) }

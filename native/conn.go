@@ -11,15 +11,15 @@ import "unsafe"
 type ConnInfo struct {
 	Local, Peer string // address:port
 	Open        bool
-	Private     string // bytes that the peer gave when it connected or accepted (roce://)
+	Private     string // data that the peer passed when it connected or accepted (roce://)
 	Rx, Tx      Queue
 }
 
-// Connecting is what a connection is made to.
+// Connecting specifies a connection to open.
 type Connecting struct {
 	Address string // host:port
-	Local   string // from where; empty: by default
-	Private string // bytes that the peer is given with the request, of roce:// alone
+	Local   string // local address; empty: default
+	Private string // data passed to the peer with the request, only for roce://
 }
 
 // Events delivers connect and disconnect events of the interface to w with this tag.
@@ -28,7 +28,7 @@ func (i Iface) Events(w *Waiter, tag uint64) error {
 	return result("events", C.dq_iface_events(i.c, w.c, C.uint64_t(tag), &d), &d)
 }
 
-// Connect starts a connection; the outcome comes as an event.
+// Connect starts a connection; an event reports the outcome.
 func (i Iface) Connect(to Connecting) (conn uint32, err error) {
 	a, l, private := cString(to.Address), cString(to.Local), cString(to.Private)
 	defer a.free()
@@ -46,7 +46,7 @@ func (i Iface) Disconnect(conn uint32) error {
 	return status(C.dq_conn_close(i.c, C.uint32_t(conn)))
 }
 
-// Conn reads what is known of a connection.
+// Conn returns the state of a connection.
 func (i Iface) Conn(conn uint32) (ConnInfo, error) {
 	var c C.dq_conn_info
 	if err := status(C.dq_conn_read(i.c, C.uint32_t(conn), &c)); err != nil {
@@ -62,7 +62,7 @@ func (i Iface) Conn(conn uint32) (ConnInfo, error) {
 	}, nil
 }
 
-// SetSockopt is setsockopt(2) on a connection, or on the interface's own socket with 0.
+// SetSockopt calls setsockopt(2) on a connection, or with 0 on the interface's own socket.
 func (i Iface) SetSockopt(conn uint32, level, option int, value []byte) error {
 	return status(C.dq_conn_setsockopt(i.c, C.uint32_t(conn), C.int(level), C.int(option),
 		unsafe.Pointer(first(value)), C.uint32_t(len(value))))

@@ -10,12 +10,12 @@ import "runtime"
 // Dtype is the type of an aggregate's elements.
 type Dtype int32
 
-// DtypeBytes is of data that are as they came.
+// DtypeBytes is the type of unconverted data.
 const DtypeBytes = Dtype(C.DQ_DTYPE_BYTES)
 
 func (d Dtype) String() string { return C.GoString(C.dq_dtype_name(C.int(d))) }
 
-// DtypeNamed finds a type by its name; DtypeBytes when there is none.
+// DtypeNamed returns the type of that name, or DtypeBytes.
 func DtypeNamed(name string) Dtype {
 	for d := range Dtype(C.DQ_DTYPES) {
 		if d.String() == name {
@@ -25,17 +25,17 @@ func DtypeNamed(name string) Dtype {
 	return DtypeBytes
 }
 
-// DataTypes is what elements are and become; it mirrors dq_data_types.
+// DataTypes are the element types before and after a conversion; it mirrors dq_data_types.
 type DataTypes struct {
 	Input, Output Dtype
-	Network       bool // Input has its highest byte first
+	Network       bool // Input is big-endian
 }
 
 func (t DataTypes) c() C.dq_data_types {
 	return C.dq_data_types{input: C.int32_t(t.Input), output: C.int32_t(t.Output), network: flag(t.Network)}
 }
 
-// ConvertConf says what a convert stage makes of payloads; it mirrors dq_convert_conf.
+// ConvertConf configures a convert stage; it mirrors dq_convert_conf.
 type ConvertConf struct {
 	Region         Region
 	Types          DataTypes
@@ -45,16 +45,16 @@ type ConvertConf struct {
 	Policy         Policy
 }
 
-// CopyConf says where a copy stage puts packets; it mirrors dq_copy_conf.
+// CopyConf configures a copy stage; it mirrors dq_copy_conf.
 type CopyConf struct {
 	Region        Region
-	Types         DataTypes // both DtypeBytes: packets stay as they are
+	Types         DataTypes // both DtypeBytes: packets are unchanged
 	PayloadOffset int
 	AtPayload     bool
 	Policy        Policy
 }
 
-// AddCopy makes a stage that moves bursts into another region, and the receive queue that the copies come from.
+// AddCopy adds a stage that copies bursts to another region, and the receive queue that delivers the copies.
 func (s *Session) AddCopy(name string, conf CopyConf) (Stage, Queue, error) {
 	c := C.dq_copy_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),
 		at_payload: flag(conf.AtPayload), policy: C.int32_t(conf.Policy)}
@@ -65,10 +65,10 @@ func (s *Session) AddCopy(name string, conf CopyConf) (Stage, Queue, error) {
 	return st, q, err
 }
 
-// Holds says what the sources of a stage's own queue hold, before it has one: payloads, or frames.
+// Holds declares whether the sources of a stage's own queue have payloads or frames, before it has a source.
 func (q Queue) Holds(payloads bool) { C.dq_stage_queue_holds(q.c, C.bool(payloads)) }
 
-// AddConvert makes a stage that converts the elements of payloads, packet by packet.
+// AddConvert adds a stage that converts the elements of payloads, packet by packet.
 func (s *Session) AddConvert(name string, conf ConvertConf) (Stage, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

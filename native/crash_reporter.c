@@ -1,7 +1,7 @@
-// crash_reporter.c: how the process ends when it can't end by itself. A fatal error of Go (no memory, no
-// stack, a fault in C) raises SIGABRT in the end: our handler was there before Go's, so Go hands it over, and
-// the exit code is ours. What there is to say then, and after SIGKILL, is said by a witness: this program
-// started again, which goes no further than here and waits for the other end of its socket to close.
+// crash_reporter.c: handles fatal errors and SIGKILL. A fatal error of Go (out of memory, stack overflow, a
+// fault in C) finally raises SIGABRT: this handler was installed before Go's, so Go forwards the signal, and
+// the exit code is DQ_EXIT_FATAL. The output after that, and after SIGKILL, is written by the crash reporter:
+// a second process of this program, which only waits here until the other end of its socket closes.
 #include "crash_reporter.h"
 
 #include <errno.h>
@@ -21,11 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LAST_WORDS_MS 5000 // at most, for the witness to speak before the exit code is seen
+#define LAST_WORDS_MS 5000 // limit of the wait for the crash reporter's output before the exit
 
 static atomic_int lifeline = -1;
 
-// What a fault in C has to say itself: Go, which is not asked, would have said more, 10 s later.
+// Prints a fault in C and its stack: Go's handler, which is not called, would take 10 s longer.
 static void describe(int sig, const siginfo_t *info) {
     char text[160];
     void *frames[32];
@@ -38,7 +38,7 @@ static void describe(int sig, const siginfo_t *info) {
 
 static void fatal(int sig, siginfo_t *info, void *context) {
     (void)context;
-    if (sig != SIGABRT || info->si_code != SI_TKILL) describe(sig, info); // who aborts has said why
+    if (sig != SIGABRT || info->si_code != SI_TKILL) describe(sig, info); // abort: already explained
     int fd = atomic_exchange(&lifeline, -1);
     if (fd >= 0 && send(fd, "F", 1, MSG_NOSIGNAL) == 1) {
         struct pollfd said = {.fd = fd, .events = POLLIN};
@@ -50,7 +50,7 @@ static void fatal(int sig, siginfo_t *info, void *context) {
 static void handle(int sig) {
     struct sigaction act = {.sa_sigaction = fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK}, was;
     if (sigaction(sig, NULL, &was) == 0 &&
-        (was.sa_handler == SIG_DFL || sig == SIGABRT)) // a sanitizer's stays
+        (was.sa_handler == SIG_DFL || sig == SIGABRT)) // keeps a sanitizer's handler
         sigaction(sig, &act, NULL);
 }
 
@@ -63,13 +63,13 @@ void dq_crash_reporter(int fd) {
     static atomic_bool begun;
     if (!atomic_exchange(&begun, true)) {
         void *frame;
-        backtrace(&frame, 1); // loads what it needs, which a handler must not
+        backtrace(&frame, 1); // loads its library now, as a handler must not
         if (!wants_core()) handle(SIGABRT);
     }
     atomic_store(&lifeline, fd);
 }
 
-// ---- the witness ------------------------------------------------------------------------------------------
+// ---- the crash reporter -----------------------------------------------------------------------------------
 
 static void say(const char *text, size_t n) {
     while (n > 0) {
@@ -81,7 +81,7 @@ static void say(const char *text, size_t n) {
     }
 }
 
-// Fills the file, unless something has come into it since the run began.
+// Writes the file, unless it has got content since the run began.
 static void save(const char *path, const char *text, size_t n) {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     struct stat st;
@@ -96,8 +96,8 @@ static void save(const char *path, const char *text, size_t n) {
     close(fd);
 }
 
-// Locks a file, retrying for at most *ms milliseconds, and subtracts from *ms those that it waited. The last
-// thread of a program may close its files a moment after its children have another parent.
+// Locks a file, retrying for at most *ms milliseconds, and subtracts the time waited from *ms. The last
+// thread of a program may close its files slightly after its children have been reparented.
 static bool lock(int fd, int *ms) {
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if ((*ms)-- <= 0) return false;
@@ -106,18 +106,18 @@ static bool lock(int fd, int *ms) {
     return true;
 }
 
-// Gives back the room that was reserved behind the end of a file, unless somebody writes to it.
+// Truncates space reserved beyond the end of a file, unless another process is writing to it.
 static void give_back(const char *path, int *ms) {
     int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0) return;
     if (lock(fd, ms) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         st.st_blocks * 512 > st.st_size + (1 << 20) && ftruncate(fd, st.st_size) != 0)
-        say("", 0); // the room stays; nothing else can be done here
+        say("", 0); // the reserved space remains; no other remedy
     close(fd);
 }
 
-// The later of the two records that were completed; NULL: there is none.
+// Returns the later of the two completed records, or NULL.
 static const dq_last_record *last_record(void) {
     const dq_last_record *last = NULL;
     for (int k = 0; k < 2; k++) {
@@ -149,8 +149,8 @@ static void testify(const dq_last_record *r, bool was_fatal, pid_t parent) {
     say(part[DQ_LAST_TEXT], r->len[DQ_LAST_TEXT]);
     int json = was_fatal ? DQ_LAST_FATAL : DQ_LAST_KILLED;
     if (r->len[DQ_LAST_PATH] > 1) save(part[DQ_LAST_PATH], part[json], r->len[json]);
-    if (was_fatal) send(DQ_REPORTER_SOCKET, "F", 1, MSG_NOSIGNAL); // it waits for us
-    // It has its files until it is gone.
+    if (was_fatal) send(DQ_REPORTER_SOCKET, "F", 1, MSG_NOSIGNAL); // the process waits for this
+    // The process keeps its files locked until it has exited.
     int ms = LAST_WORDS_MS;
     for (; ms > 0 && getppid() == parent; ms--)
         usleep(1000);
@@ -162,7 +162,7 @@ static void testify(const dq_last_record *r, bool was_fatal, pid_t parent) {
 static void be_reporter(void) {
     pid_t parent = getppid();
     sigset_t all;
-    sigfillset(&all); // what the terminal or a service manager tells the group is not for us
+    sigfillset(&all); // signals to the process group are not for the reporter
     sigprocmask(SIG_SETMASK, &all, NULL);
     close_range(DQ_REPORTER_RECORDS + 2, ~0u, 0);
     char c = 0;
@@ -176,7 +176,7 @@ static void be_reporter(void) {
     _exit(0);
 }
 
-// Runs before Go does.
+// Runs before the Go runtime starts.
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp) {
     (void)envp;
     if (argc == 1 && strcmp(argv[0], DQ_REPORTER_NAME) == 0) be_reporter();

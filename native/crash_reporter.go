@@ -13,25 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LastRecord is what is known of a process while it runs, to be shown after a death that was not its own choice.
+// LastRecord is the state of a running process to be printed after a crash or SIGKILL.
 type LastRecord struct {
 	Text          string
-	Path          string // of a JSON file, "": none
-	Fatal, Killed []byte // what that is to hold after a fatal error, and after SIGKILL
+	Path          string // of a JSON file; "": none
+	Fatal, Killed []byte // content of that file after a fatal error, and after SIGKILL
 	Files         []string
 }
 
-// Witness is a small process beside this one that outlives it: see crash_reporter.c. For one goroutine.
+// CrashReporter is a small process that outlives this one: see crash_reporter.c. For one goroutine.
 type CrashReporter struct {
 	socket  int
 	records [2]*os.File
 	number  uint64
 }
 
-// HandleAbort has fatal errors end the process with exit code 70.
+// HandleAbort makes fatal errors end the process with exit code 70.
 func HandleAbort() { C.dq_crash_reporter(-1) }
 
-// NewCrashReporter starts a witness that writes to stderr.
+// NewCrashReporter starts a crash reporter that writes to stderr.
 func NewCrashReporter(stderr *os.File) (*CrashReporter, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -55,12 +55,12 @@ func NewCrashReporter(stderr *os.File) (*CrashReporter, error) {
 		w.close()
 		return nil, fmt.Errorf("crash reporter: %w", err)
 	}
-	go func() { _, _ = p.Wait() }() // whenever it ends, it leaves nothing behind
+	go func() { _, _ = p.Wait() }() // reaps it whenever it ends
 	C.dq_crash_reporter(C.int(w.socket))
 	return w, nil
 }
 
-// Keep replaces the record. What could not be written leaves the one before.
+// Keep replaces the record. After a write error the previous record remains valid.
 func (w *CrashReporter) Keep(r *LastRecord) error {
 	parts := [C.DQ_LAST_PARTS][]byte{C.DQ_LAST_TEXT: []byte(r.Text), C.DQ_LAST_PATH: append([]byte(r.Path), 0), C.DQ_LAST_FATAL: r.Fatal,
 		C.DQ_LAST_KILLED: r.Killed}
@@ -93,7 +93,7 @@ func (w *CrashReporter) Keep(r *LastRecord) error {
 	return err
 }
 
-// End tells the witness that the process ends in order.
+// End notifies the crash reporter of an orderly exit.
 func (w *CrashReporter) End() {
 	C.dq_crash_reporter(-1)
 	_ = unix.Send(w.socket, []byte("D"), unix.MSG_NOSIGNAL)
@@ -103,6 +103,6 @@ func (w *CrashReporter) End() {
 func (w *CrashReporter) close() {
 	_ = unix.Close(w.socket)
 	for _, file := range w.records {
-		_ = file.Close() // of none, an error
+		_ = file.Close() // nil files return an error
 	}
 }

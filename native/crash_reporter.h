@@ -1,4 +1,4 @@
-// crash_reporter.h: the end of a process that can't end by itself.
+// crash_reporter.h: crash handling of the process, and its crash reporter.
 #ifndef CRASH_REPORTER_H
 #define CRASH_REPORTER_H
 
@@ -8,26 +8,25 @@
 
 #define DQ_EXIT_FATAL 70
 
-// A witness is this program under this name, with a socket and two files with records. Of those the one with
-// the higher number counts; 0: it is being written.
+// The crash reporter is this program under this name, with a socket and two record files. The record with the
+// higher number is valid; 0: being written.
 #define DQ_REPORTER_NAME    "daqiri-run: crash reporter"
 #define DQ_REPORTER_SOCKET  3
 #define DQ_REPORTER_RECORDS 4
 
-// The parts of a record: what is shown, the path of a JSON file (with its 0) and what it is to hold after a
-// fatal error and after SIGKILL, and the paths of files that were being written (each with its 0).
+// The parts of a record: the text to print, the path of a JSON file (with its 0) and its content after a
+// fatal error and after SIGKILL, and the paths of files being written (each with its 0).
 enum { DQ_LAST_TEXT, DQ_LAST_PATH, DQ_LAST_FATAL, DQ_LAST_KILLED, DQ_LAST_FILES, DQ_LAST_PARTS };
 
 typedef struct dq_last_record {
     uint64_t number;
-    int64_t mono_ns; // when it was made, on CLOCK_MONOTONIC
+    int64_t mono_ns; // creation time on CLOCK_MONOTONIC
     uint64_t len[DQ_LAST_PARTS];
     // the parts follow
 } dq_last_record;
 
-// From the first call on SIGABRT ends the process with that code (faults in C do from the start on, and with
-// GOTRACEBACK=crash neither does). fd: the socket whose other end a witness has, which hears of it; -1: there
-// is none.
+// From the first call on SIGABRT ends the process with DQ_EXIT_FATAL (faults in C do so from the start; with
+// GOTRACEBACK=crash neither does). fd: the socket to a crash reporter, which is notified; -1: none.
 void dq_crash_reporter(int fd);
 
 #endif

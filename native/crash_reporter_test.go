@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// deep takes a KiB of stack a level.
+// deep uses one KiB of stack per level.
 func deep(n int) int {
 	var room [128]int
 	if n == 0 {
@@ -19,7 +19,7 @@ func deep(n int) int {
 	return deep(n-1) + room[(n+1)%len(room)]
 }
 
-// deaths are what no part of a program can catch. They run in a process of their own.
+// deaths are failures that a program cannot catch. They run in a separate process.
 var deaths = map[string]func(){
 	"stack overflow of Go": func() {
 		debug.SetMaxStack(1 << 20)
@@ -34,7 +34,7 @@ var deaths = map[string]func(){
 
 const deathVariable = "DAQIRI_DEATH"
 
-// TestDeath has the process die in each way: the exit code says that it was no choice, and the crash reporter shows the last record.
+// TestDeath crashes the process in each way: the exit code is 70, and the crash reporter prints the last record.
 func TestDeath(t *testing.T) {
 	if die := deaths[os.Getenv(deathVariable)]; die != nil {
 		debug.SetTraceback("crash")

@@ -7,9 +7,9 @@ import "C"
 
 import "strconv"
 
-// GPU is what the driver says of one.
+// GPU describes a GPU as reported by the driver.
 type GPU struct {
-	Number          int    `json:"number"` // as configurations name it
+	Number          int    `json:"number"` // number in configurations
 	Name            string `json:"name"`
 	Bus             string `json:"bus"`                // PCI address
 	Compute         string `json:"compute_capability"` // "9.0"
@@ -17,16 +17,16 @@ type GPU struct {
 	Bytes           uint64 `json:"bytes"`
 	NUMANode        int    `json:"numa_node"` // -1: unknown
 	Integrated      bool   `json:"integrated"`
-	Exports         bool   `json:"exports"`   // its memory can be handed to another process
-	GPUDirect       bool   `json:"gpudirect"` // network devices can reach its memory,
-	DMABuf          bool   `json:"dma_buf"`   // and by DMA-BUF
+	Exports         bool   `json:"exports"`   // its memory can be exported to another process
+	GPUDirect       bool   `json:"gpudirect"` // network devices can access its memory,
+	DMABuf          bool   `json:"dma_buf"`   // also by DMA-BUF
 	major, minor    int
 }
 
-// Capability is its compute capability as one number: 90 for 9.0.
+// Capability returns the compute capability as one number: 90 for 9.0.
 func (g GPU) Capability() int { return g.major*10 + g.minor }
 
-// GPUs lists those of this host and the driver's version, 12040 for 12.4; an error says what is missing. It opens the
+// GPUs returns the GPUs of this host and the driver's version, 12040 for 12.4; an error names what is missing. It opens the
 // driver, which takes a fifth of a second.
 func GPUs() (driver int, gpus []GPU, err error) {
 	var d C.dq_diag

@@ -1,4 +1,4 @@
-// dq.h: the public face of the engine, which Go sees: one header of each concept.
+// dq.h: the public headers of the engine, as used by Go.
 #ifndef DQ_H
 #define DQ_H
 

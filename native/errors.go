@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// Err is the status of a call that did not succeed: one of the reference's, or a system
-// error (see Errno). Values are comparable, so errors.Is works with the constants below.
+// Err is the status of a failed call: one of NVIDIA DAQIRI's, or a system error (see Errno). Values are comparable, so errors.Is
+// works with the constants below.
 type Err int32
 
-// Statuses of the reference.
+// Statuses of NVIDIA DAQIRI.
 const (
 	ErrNullPtr      Err = C.DQ_NULL_PTR
 	ErrNoBurst      Err = C.DQ_NO_FREE_BURST_BUFFERS
@@ -29,10 +29,10 @@ const (
 	ErrInternal     Err = C.DQ_INTERNAL_ERROR
 )
 
-// Name returns the reference's word ("NO_SPACE_AVAILABLE"), or the system's words.
+// Name returns the status name ("NO_SPACE_AVAILABLE"), or the system's error text.
 func (e Err) Name() string { return C.GoString(C.dq_err_name(C.int(e))) }
 
-// Error gives the name in lower-case words.
+// Error returns the name in lower-case words.
 func (e Err) Error() string {
 	if e.Errno() != 0 {
 		return e.Errno().Error()
@@ -54,14 +54,14 @@ func (e Err) Is(target error) bool {
 	return n != 0 && (target == error(n) || n.Is(target))
 }
 
-// Error is a set-up call that failed: the object at fault in words, and the status.
+// Error is a failed set-up call: a message that names the object concerned, and the status.
 type Error struct {
-	Op     string // the call, shown when there are no better words
-	Object string // what is at fault and what to do about it
+	Op     string // the call, used if there is no message
+	Object string // the message: the object concerned and a remedy
 	Code   Err
 }
 
-// Error gives the words of the engine, or the call and the status.
+// Error returns the engine's message, or the call and the status.
 func (e *Error) Error() string {
 	if e.Object != "" {
 		return e.Object
@@ -69,10 +69,10 @@ func (e *Error) Error() string {
 	return e.Op + ": " + e.Code.Error()
 }
 
-// Unwrap gives the status to errors.Is and errors.As.
+// Unwrap returns the status for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Code }
 
-// result makes an error of a set-up call's status; nil for DQ_OK.
+// result converts a set-up call's status to an error; nil for DQ_OK.
 func result(op string, rc C.int, d *C.dq_diag) error {
 	if rc == C.DQ_OK {
 		return nil
@@ -80,7 +80,7 @@ func result(op string, rc C.int, d *C.dq_diag) error {
 	return &Error{Op: op, Object: text(d.text[:]), Code: Err(rc)}
 }
 
-// status makes an error of a call without words; nil for DQ_OK.
+// status converts the status of a call without message to an error; nil for DQ_OK.
 func status(rc C.int) error {
 	if rc >= C.DQ_OK {
 		return nil
@@ -88,7 +88,7 @@ func status(rc C.int) error {
 	return Err(rc)
 }
 
-// tooLong is the fault of a text that its C field can't hold.
+// tooLong returns the error for a text that exceeds its C field.
 func tooLong(what, text string, room int) error {
 	if len(text) > 40 {
 		text = text[:40] + "…"

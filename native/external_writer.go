@@ -7,35 +7,35 @@ import "C"
 
 import "unsafe"
 
-// Reason says why packets were lost. See ReasonRows.
+// Reason is a drop reason. See ReasonRows.
 type Reason int32
 
-// Reasons that a consumer has.
+// Drop reasons of consumers.
 const (
 	DropBehind     Reason = C.DQ_DROP_BEHIND
 	DropWriteError Reason = C.DQ_DROP_WRITE_ERROR
 	DropDeviceLost Reason = C.DQ_DROP_DEVICE_LOST
 )
 
-// Extra is one of a line's further figures.
+// Extra is one of a line's additional counters.
 type Extra int32
 
-// Extras that a consumer counts.
+// Additional counters of consumers.
 const (
 	ExtraObjects Extra = C.DQ_EXTRA_OBJECTS
 	ExtraRetries Extra = C.DQ_EXTRA_RETRIES
 	ExtraStallNS Extra = C.DQ_EXTRA_STALL_NS
 )
 
-// AddExternalWriter makes a writer whose work its one consumer does; depth bursts may wait for it.
+// AddExternalWriter adds a writer implemented by its one consumer; up to depth bursts may wait for it.
 func (s *Session) AddExternalWriter(name string, depth int, policy Policy) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_external(s.c, n, C.uint32_t(depth), C.int(policy), out, d)
 	})
 }
 
-// Take waits for the outlet's next burst and fills v with its columns; the reference is the caller's. tag is what it was
-// given with, 0 of one from a pipe. ok is false once the outlet has ended and nothing is left. One goroutine; blocks.
+// Take waits for the outlet's next burst and fills v with its columns; the caller gets the reference. tag is the tag passed to
+// Give, 0 for a burst from a pipe. ok is false once the outlet has ended and is empty. One goroutine; blocks.
 func (st Stage) Take(v *View) (b Burst, tag uint32, ok bool) {
 	var c C.dq_view
 	var t C.uint32_t
@@ -44,9 +44,8 @@ func (st Stage) Take(v *View) (b Burst, tag uint32, ok bool) {
 	return b, uint32(t), b.c != nil
 }
 
-// Bytes is where the CPU finds bytes [at, at + n) of a segment that it can't read, of the burst that was taken last, or
-// as many of them as were brought: good until the next call; packets, and their bytes, in order. nil: their GPU is lost.
-// The consumer; blocks.
+// Bytes returns a CPU copy of bytes [at, at + n) of a device-only segment of the burst taken last, or of fewer bytes; valid until
+// the next call. Packets and their bytes must be requested in order. nil: the GPU is lost. Consumer; blocks.
 func (st Stage) Bytes(seg, i, at, n int) []byte {
 	size := C.uint32_t(n)
 	p := C.dq_external_bytes(st.c, C.uint32_t(seg), C.uint32_t(i), C.uint32_t(at), &size)
@@ -56,28 +55,27 @@ func (st Stage) Bytes(seg, i, at, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(p)), size)
 }
 
-// Give hands b to the outlet with a tag above 0; the caller keeps its reference, and the packets are read-only from now
-// on. ErrNoSpace while the outlet's ring is full, ErrNotReady once it has ended. Any thread.
+// Give passes b to the outlet with a tag above 0; the caller keeps its reference, and the packets become read-only. ErrNoSpace if
+// the outlet's ring is full, ErrNotReady once it has ended. Any thread.
 func (st Stage) Give(b Burst, tag uint32) error {
 	return status(C.dq_external_give(st.c, b.c, C.uint32_t(tag)))
 }
 
-// End says that nothing more comes to the outlet: Take returns what is left. Any thread.
+// End ends the outlet's input: Take returns the remaining bursts. Any thread.
 func (st Stage) End() { C.dq_external_end(st.c) }
 
-// Out counts packets that were taken and are where they should be. Any thread.
+// Out counts taken packets that were delivered. Any thread.
 func (st Stage) Out(packets, bytes int) {
 	C.dq_external_out(st.c, C.uint64_t(packets), C.uint64_t(bytes))
 }
 
-// Lost counts packets that were taken and lost. Any thread.
+// Lost counts taken packets that were lost. Any thread.
 func (st Stage) Lost(why Reason, packets int) {
 	C.dq_external_lost(st.c, C.int(why), C.uint64_t(packets))
 }
 
-// Note adds to one of the outlet's further figures. Any thread.
+// Note adds to one of the outlet's additional counters. Any thread.
 func (st Stage) Note(what Extra, n int64) { C.dq_external_note(st.c, C.int(what), C.uint64_t(n)) }
 
-// Busy says that so many more, or fewer, things that the consumer began are not over: virtual time stands still meanwhile.
-// Any thread.
+// Busy adds n to the number of pending operations of the consumer: virtual time does not advance meanwhile. Any thread.
 func (st Stage) Busy(n int) { C.dq_external_busy(st.c, C.int(n)) }

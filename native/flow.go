@@ -7,7 +7,7 @@ import "C"
 
 import "unsafe"
 
-// MatchSet says which members of a Match count; none set matches every packet.
+// MatchSet selects the members of a Match in use; an empty set matches every packet.
 type MatchSet uint32
 
 // Members of a Match.
@@ -55,27 +55,27 @@ type Match struct {
 type Rule struct {
 	Match   Match
 	FlowID  uint32
-	Order   uint64 // lower is asked first; equal: the earlier one
+	Order   uint64 // lower has priority; if equal, the earlier one
 	NQueues uint16
-	RSS     uint16 // 1: spread over the queues by Toeplitz hash
+	RSS     uint16 // 1: distribute over the queues by Toeplitz hash
 	Queues  [C.DQ_RULE_MAX_QUEUES]uint16
 
 	nActions    uint16
 	firstAction uint32
 }
 
-// MaxActions is how many actions a rule may have.
+// MaxActions is the maximum number of actions of a rule.
 const MaxActions = C.DQ_RULE_MAX_ACTIONS
 
-// ActionKind is what an action does to a frame.
+// ActionKind is the kind of an action on frames.
 type ActionKind uint8
 
-// TunnelKind is the kind of tunnel that an action puts a frame into or takes it out of.
+// TunnelKind is the kind of tunnel that an action encapsulates or decapsulates.
 type TunnelKind uint8
 
 func (k ActionKind) String() string { return C.GoString(C.dq_action_name(C.int(k))) }
 
-// ActionNamed finds what an action does by its name in configurations, which is one of the engine's.
+// ActionNamed returns the action with that configuration name; it panics if there is none.
 func ActionNamed(name string) ActionKind {
 	for k := range ActionKind(C.DQ_ACTS) {
 		if k.String() == name {
@@ -100,15 +100,15 @@ type Action struct {
 	TPID, TCI        uint16 // VLAN
 	IPv4Src, IPv4Dst uint32
 	ID               uint32 // VNI or TNI
-	UDPSrc, UDPDst   uint16 // VXLAN; source 0: by a hash of the inner frame
-	Protocol         uint16 // GRE: EtherType of what it carries
+	UDPSrc, UDPDst   uint16 // VXLAN; source 0: a hash of the inner frame
+	Protocol         uint16 // GRE: EtherType of the payload
 	EthSrc, EthDst   [6]byte
 	FlowID           uint8 // NVGRE
-	IPv6             bool  // the outer header, instead of IPv4
+	IPv6             bool  // outer header is IPv6 instead of IPv4
 	IPv6Src, IPv6Dst [16]byte
 }
 
-// ActedRule is a rule with its actions, which come before its queues.
+// ActedRule is a rule with its actions, which are applied before its queues.
 type ActedRule struct {
 	Rule
 	Actions []Action
@@ -126,7 +126,7 @@ var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.ID)-unsafe.Offsetof(C.dq_action{}
 var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.FlowID)-unsafe.Offsetof(C.dq_action{}.flow_id)]
 var _ = [1]struct{}{}[unsafe.Offsetof(Action{}.IPv6Dst)-unsafe.Offsetof(C.dq_action{}.ipv6_dst)]
 
-// flat parts rules and actions, as C has them in two arrays.
+// flat separates rules and actions into the two arrays that C uses.
 func flat(acted []ActedRule) (rules []Rule, actions []Action) {
 	rules = make([]Rule, len(acted))
 	for k, a := range acted {
@@ -137,9 +137,8 @@ func flat(acted []ActedRule) (rules []Rule, actions []Action) {
 	return rules, actions
 }
 
-// ChangeRules takes out the rules with the orders gone and adds others, between two bursts:
-// all of it or nothing. Each rule needs an order of its own, and one with actions a flow id
-// of its own. The cost hardly depends on how many rules without actions there are.
+// ChangeRules removes the rules with the orders in gone and adds others, atomically and between two bursts. Each rule needs a
+// distinct order, and one with actions a distinct flow id. The cost hardly depends on the number of rules without actions.
 // ErrNotSupported on engines without flows.
 func (i Iface) ChangeRules(gone []uint64, add []ActedRule) error {
 	var d C.dq_diag
@@ -150,8 +149,8 @@ func (i Iface) ChangeRules(gone []uint64, add []ActedRule) error {
 	return result("flows", rc, &d)
 }
 
-// SetTxRules gives the interface its transmit rules, between two bursts and instead of those that it has:
-// what the first rule that a frame matches does to it before it is sent. All of it or nothing.
+// SetTxRules replaces the interface's transmit rules, atomically and between two bursts: the first rule that a frame matches is
+// applied before it is sent.
 func (i Iface) SetTxRules(add []ActedRule) error {
 	var d C.dq_diag
 	rules, actions := flat(add)

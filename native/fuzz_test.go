@@ -14,8 +14,7 @@ var frame = []byte{
 	0x0f, 0xa0, 0x1b, 0xec, 0, 16, 0, 0, 'p', 'a', 'y', 'l', 'o', 'a', 'd', '!',
 }
 
-// tight copies a packet so that nothing readable follows it: a read past the end shows under
-// the sanitizers, and a write in the bytes after it.
+// tight copies a packet without spare capacity: sanitizers then detect accesses past its end.
 func tight(p []byte) []byte { return slices.Clip(bytes.Clone(p)) }
 
 func FuzzPacket(f *testing.F) {
@@ -88,7 +87,7 @@ var (
 	actionEncap, actionDecap      = ActionNamed("tunnel_encap"), ActionNamed("tunnel_decap")
 )
 
-// fuzzActions makes actions of bytes, three for each: kind, tunnel and outer header, ids.
+// fuzzActions decodes actions, three bytes each: kind, tunnel and outer header, ids.
 func fuzzActions(code []byte) (actions []Action) {
 	for ; len(code) >= 3 && len(actions) < 3; code = code[3:] {
 		actions = append(actions, Action{
@@ -100,8 +99,8 @@ func fuzzActions(code []byte) (actions []Action) {
 	return actions
 }
 
-// FuzzTransform has any actions done to any frame: nothing outside the frame and its room is written, what comes out lies
-// in them, and a frame that a tunnel or a tag was put around comes out again as it was.
+// FuzzTransform applies arbitrary actions to arbitrary frames: nothing outside the frame and its room is written, the result lies
+// inside, and decapsulating an encapsulated frame restores it.
 func FuzzTransform(f *testing.F) {
 	const guard, room = 64, 128
 	kinds := []byte{byte(actionVLANPush), byte(actionVLANPop), byte(actionEncap), byte(actionDecap)}
@@ -115,7 +114,7 @@ func FuzzTransform(f *testing.F) {
 	}
 	f.Add([]byte{byte(actionVLANPush), 0, 7}, []byte{})
 	f.Add([]byte{9, 0, 0, 9, 9, 9}, frame)
-	// run does it to a frame with 0xee around; nil: dropped.
+	// run applies the actions to a frame surrounded by 0xee; nil: dropped.
 	run := func(t *testing.T, actions []Action, p []byte) []byte {
 		whole := bytes.Repeat([]byte{0xee}, guard+room+len(p)+guard)
 		buf := whole[guard : guard+room+len(p)]
@@ -150,7 +149,7 @@ func FuzzTransform(f *testing.F) {
 			if len(out) <= len(p) {
 				t.Fatalf("%d bytes became %d in a tunnel", len(p), len(out))
 			}
-			whole := on.Kind == actionVLANPush || on.Tunnel == TunnelVXLAN // the others may carry less than a frame
+			whole := on.Kind == actionVLANPush || on.Tunnel == TunnelVXLAN // the other tunnels may carry less than a frame
 			on.Kind = map[ActionKind]ActionKind{actionVLANPush: actionVLANPop, actionEncap: actionDecap}[on.Kind]
 			if back := run(t, []Action{on}, out); whole && !bytes.Equal(back, p) {
 				t.Errorf("% x came back as % x", p, back)

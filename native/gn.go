@@ -6,18 +6,18 @@ import (
 	"github.com/daqiri/daqiri-run/native/gpunetio/device"
 )
 
-// KernelHeaders are the headers that a kernel's source may include, by the names that it includes them by: "gn.h" and "doca_gpu.h",
-// with those that they include ("gpunetio/device/gn_ring.h").
+// KernelHeaders returns the headers that a kernel's source may include, by include name: "gn.h" and "doca_gpu.h", with those that
+// they include ("gpunetio/device/gn_ring.h").
 func KernelHeaders() map[string]string {
 	names, err := fs.Glob(device.Headers, "*.h")
 	if err != nil {
-		panic(err) // the pattern is right
+		panic(err) // the pattern is valid
 	}
 	headers := map[string]string{}
 	for _, name := range names {
 		text, err := device.Headers.ReadFile(name)
 		if err != nil {
-			panic(err) // it is in the program
+			panic(err) // embedded in the program
 		}
 		headers["gpunetio/device/"+name] = string(text)
 		if name == "gn.h" || name == "doca_gpu.h" {

@@ -7,11 +7,10 @@ import "C"
 
 import "runtime"
 
-// HeapSkipKeys is how many keys of items HeapsConf.Skip can have.
+// HeapSkipKeys is the maximum number of item keys in HeapsConf.Skip.
 const HeapSkipKeys = int(C.DQ_HEAP_SKIP_KEYS)
 
-// HeapsConf says where pieces belong; it mirrors dq_heaps_conf, whose comments tell the rules. Programs that are empty are
-// not there.
+// HeapsConf configures a heaps stage; it mirrors dq_heaps_conf, which documents the rules. Empty programs are absent.
 type HeapsConf struct {
 	Region                 Region
 	ID, Size, Offset       []Insn
@@ -29,7 +28,7 @@ type HeapsConf struct {
 	Policy                 Policy
 }
 
-// AddHeaps makes a stage that puts packets together to heaps, and the receive queue that these come from.
+// AddHeaps adds a stage that assembles packets into heaps, and the receive queue that delivers them.
 func (s *Session) AddHeaps(name string, conf HeapsConf) (Stage, Queue, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

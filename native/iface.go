@@ -10,7 +10,7 @@ import "net/netip"
 // Proto is the protocol of a socket interface.
 type Proto int32
 
-// Framing is how a TCP stream is cut into messages.
+// Framing is the division of a TCP stream into messages.
 type Framing int32
 
 // Protocols and framings.
@@ -33,42 +33,42 @@ type SocketConf struct {
 	MaxPayload            int // bytes; 0: the buffer size
 	RetryConnectS         int
 	Framing               Framing
-	FramingBytes          int  // of a message, or of the length prefix
+	FramingBytes          int  // length of a message or of the length prefix
 	LittleEndian          bool // length prefix
 	IncludesPrefix        bool // the length counts the prefix itself
 	RoCE                  RoCEConf
 }
 
-// RoCEConf is what only RDMA has.
+// RoCEConf has the settings of RDMA interfaces.
 type RoCEConf struct {
 	Transport    Transport
-	GIDIndex     int // of queue pairs that are connected by hand, -1: the address's own
-	TrafficClass int // -1: the system's
-	MTU          int // bytes of a packet on the wire, at most; 0: the port's
+	GIDIndex     int // of manually connected queue pairs; -1: that of the address
+	TrafficClass int // -1: system default
+	MTU          int // maximum bytes of a packet on the wire; 0: the port's
 }
 
 // Transport is a kind of RDMA connection.
 type Transport int32
 
-// Reliable connections, unreliable ones, and datagrams.
+// Reliable connections, unreliable connections, and datagrams.
 const (
 	TransportRC Transport = C.DQ_TRANSPORT_RC
 	TransportUC Transport = C.DQ_TRANSPORT_UC
 	TransportUD Transport = C.DQ_TRANSPORT_UD
 )
 
-// ReplayConf says how a capture is replayed: with its own gaps divided by Speed, or at BPS or PPS; flat out where all are 0.
+// ReplayConf configures the replay of a capture: original gaps divided by Speed, or at BPS or PPS; unpaced if all are 0.
 type ReplayConf struct {
 	Speed, BPS, PPS float64
-	Loops           uint64 // 0: without end
+	Loops           uint64 // 0: endless
 }
 
 // IfaceConf describes an interface.
 type IfaceConf struct {
 	Name, Engine, Address string
 	FlowIsolation         bool
-	HardwareTimestamps    bool // of received packets, where the device has them
-	AccurateSend          bool // send times are kept by the device, where it can
+	HardwareTimestamps    bool // of received packets, if the device supports them
+	AccurateSend          bool // send times are enforced by the device, if supported
 	Socket                SocketConf
 	Replay                ReplayConf // engine pcap
 }
@@ -76,7 +76,7 @@ type IfaceConf struct {
 // Iface is an interface; it lives as long as its session.
 type Iface struct{ c *C.dq_iface }
 
-// AddIface adds an interface to a session that is not open yet.
+// AddIface adds an interface to a session before its open.
 func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 	sc := conf.Socket
 	c := C.dq_iface_conf{
@@ -131,13 +131,13 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 	return i, err
 }
 
-// Source is what there is to know of an interface that replays a capture.
+// Source is the replay state of an interface.
 type Source struct {
-	Ended bool   // no more comes, or nothing reads it
+	Ended bool   // no more packets follow, or nothing reads them
 	Fault string // why the rest of the file can't be read
 }
 
-// Source returns false where the interface replays nothing. Any thread, after the open.
+// Source returns the replay state; false: the interface does not replay. Any thread, after the open.
 func (i Iface) Source() (s Source, ok bool) {
 	var c C.dq_source
 	if !C.dq_iface_source(i.c, &c) {
@@ -146,7 +146,7 @@ func (i Iface) Source() (s Source, ok bool) {
 	return Source{bool(c.ended), text(c.fault[:])}, true
 }
 
-// MAC returns the interface's Ethernet address; ErrNotSupported where it has none.
+// MAC returns the interface's Ethernet address; ErrNotSupported if it has none.
 func (i Iface) MAC() (mac [6]byte, err error) {
 	var c [6]C.uint8_t
 	err = status(C.dq_iface_mac(i.c, &c[0]))
@@ -156,7 +156,7 @@ func (i Iface) MAC() (mac [6]byte, err error) {
 	return mac, err
 }
 
-// Multicast joins or leaves a group given as a text address; an empty source is any.
+// Multicast joins or leaves a group given as a text address; an empty source means any source.
 func (i Iface) Multicast(group, source string, join bool) error {
 	g, s := cString(group), cString(source)
 	defer g.free()
@@ -165,7 +165,7 @@ func (i Iface) Multicast(group, source string, join bool) error {
 	return result("multicast group "+group, C.dq_iface_multicast(i.c, g.c, s.c, C.bool(join), &d), &d)
 }
 
-// ip is an address as C has it; of the zero Addr none.
+// ip converts an address to C; the zero Addr has length 0.
 func ip(a netip.Addr) (out C.dq_ip) {
 	b := a.AsSlice()
 	out.len = C.uint8_t(len(b))
@@ -175,9 +175,9 @@ func ip(a netip.Addr) (out C.dq_ip) {
 	return out
 }
 
-// Answer has the interface answer ARP requests and neighbour solicitations for these addresses alone.
+// Answer makes the interface answer ARP requests and neighbour solicitations for exactly these addresses.
 func (i Iface) Answer(addrs []netip.Addr) error {
-	list := make([]C.dq_ip, len(addrs)+1) // one more, as none has no address
+	list := make([]C.dq_ip, len(addrs)+1) // at least one element, to have an address
 	for n, a := range addrs {
 		list[n] = ip(a)
 	}
@@ -185,15 +185,15 @@ func (i Iface) Answer(addrs []netip.Addr) error {
 	return result("addresses to answer for", C.dq_iface_answer(i.c, &list[0], C.uint32_t(len(addrs)), &d), &d)
 }
 
-// Ask asks the network, or a VLAN of it (0: none), once which Ethernet address addr has; from is who asks, the zero
-// Addr: whom the interface answers for. ErrNotReady before the start.
+// Ask sends one request for the Ethernet address of addr, in a VLAN (0: none); from is the sender's address, the zero Addr: an
+// address that the interface answers for. ErrNotReady before the start.
 func (i Iface) Ask(addr netip.Addr, vlan uint16, from netip.Addr) error {
 	a, f := ip(addr), ip(from)
 	var d C.dq_diag
 	return result("neighbour", C.dq_iface_ask(i.c, &a, C.uint16_t(vlan), &f, &d), &d)
 }
 
-// Neighbour is what was answered within the last minute; false: nothing.
+// Neighbour returns the answer received within the last minute; false: none.
 func (i Iface) Neighbour(addr netip.Addr, vlan uint16) (mac [6]byte, known bool) {
 	a := ip(addr)
 	var m [6]C.uint8_t
@@ -204,19 +204,19 @@ func (i Iface) Neighbour(addr netip.Addr, vlan uint16) (mac [6]byte, known bool)
 	return mac, known
 }
 
-// DropAll discards everything that arrives, or ends that.
+// DropAll starts or stops discarding all received packets.
 func (i Iface) DropAll(drop bool) error {
 	var d C.dq_diag
 	return result("drop all traffic", C.dq_iface_drop_all(i.c, C.bool(drop), &d), &d)
 }
 
-// Engine is an engine of this version.
+// Engine describes an engine of this build.
 type Engine struct {
 	Name         string
 	VirtualClock bool // it can run on the virtual clock
 }
 
-// Engines lists them.
+// Engines returns all engines.
 func Engines() []Engine {
 	var list []Engine
 	var info C.dq_engine_info

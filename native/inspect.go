@@ -12,8 +12,7 @@ import (
 	"unsafe"
 )
 
-// Headers says where the headers of a packet are: offsets from its start, -1 where there is
-// none.
+// Headers are the offsets of a packet's headers from its start; -1: absent.
 type Headers struct {
 	L3, L4, Payload, PayloadLen, End int
 	EtherType                        uint16
@@ -21,8 +20,8 @@ type Headers struct {
 	Has                              uint8 // enum dq_has of dq_rules.h
 }
 
-// ParsePacket finds the headers of an Ethernet frame, as the engine does for every packet
-// that is matched or filtered. ok is false when there is no whole Ethernet header.
+// ParsePacket finds the headers of an Ethernet frame, as the engine does for matching and filtering. ok is false if there is no
+// complete Ethernet header.
 func ParsePacket(frame []byte) (h Headers, ok bool) {
 	var k C.dqi_pkt
 	ok = bool(C.dqi_parse((*C.uint8_t)(first(frame)), C.uint32_t(len(frame)), &k))
@@ -45,7 +44,7 @@ func offset(c C.uint32_t) int {
 	return int(c)
 }
 
-// FillChecksums writes the checksums of a frame in place, and ChecksumsOK compares them.
+// FillChecksums writes the checksums of a frame in place.
 func FillChecksums(frame []byte) {
 	var k C.dqi_pkt
 	if p := (*C.uint8_t)(first(frame)); C.dqi_parse(p, C.uint32_t(len(frame)), &k) {
@@ -53,15 +52,15 @@ func FillChecksums(frame []byte) {
 	}
 }
 
-// ChecksumsOK reports whether the checksums that a frame carries are right.
+// ChecksumsOK reports whether the checksums of a frame are correct.
 func ChecksumsOK(frame []byte) bool {
 	var k C.dqi_pkt
 	p := (*C.uint8_t)(first(frame))
 	return bool(C.dqi_parse(p, C.uint32_t(len(frame)), &k)) && bool(C.dqi_csum_ok(p, &k))
 }
 
-// RunActions carries actions out on the frame that begins room bytes into buf, and gives where it lies then; longest is
-// how long it may get. ok is false for a frame that is dropped; the error is of actions that can't be.
+// RunActions applies actions to the frame that begins room bytes into buf, and returns its new position; longest is its maximum
+// length. ok is false for a dropped frame; err reports invalid actions.
 func RunActions(actions []Action, buf []byte, room, longest int) (start, length int, ok bool, err error) {
 	var a C.dqi_acts
 	var d C.dq_diag
@@ -78,14 +77,14 @@ func RunActions(actions []Action, buf []byte, room, longest int) (start, length 
 	return int(uintptr(unsafe.Pointer(f.p)) - uintptr(base)), int(f.len), why == C.DQI_DONE, nil
 }
 
-// CheckCBPF refuses a program that the interpreter must not run.
+// CheckCBPF rejects a program that is not safe to run.
 func CheckCBPF(prog []CBPFInsn) error {
 	var d C.dq_diag
 	return result("cbpf", C.dqi_cbpf_check(cbpfPtr(prog), C.uint32_t(len(prog)), &d), &d)
 }
 
-// RunCBPF runs a checked program over a packet that was wireLen bytes long: the bytes to
-// keep, 0 for a packet that does not match.
+// RunCBPF runs a checked program over a packet of wireLen bytes and returns the bytes to keep, 0 for a packet that does not
+// match.
 func RunCBPF(prog []CBPFInsn, packet []byte, wireLen int) int {
 	return int(C.dqi_cbpf_run(cbpfPtr(prog), C.uint32_t(len(prog)), (*C.uint8_t)(unsafe.Pointer(first(packet))),
 		C.uint32_t(wireLen), C.uint32_t(len(packet))))

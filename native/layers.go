@@ -1,6 +1,6 @@
 package native
 
-// The folders of the engine, which the linker joins.
+// The folders of the engine, linked together.
 import (
 	_ "github.com/daqiri/daqiri-run/native/capture"
 	_ "github.com/daqiri/daqiri-run/native/compute"

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// LineKind says what a ledger line accounts for.
+// LineKind is the kind of object that a ledger line accounts for.
 type LineKind int32
 
 // Kinds of line.
@@ -24,7 +24,7 @@ const (
 	LineWriter LineKind = C.DQ_LINE_WRITER
 )
 
-// How many drop reasons and further figures a line has.
+// Numbers of drop reasons and additional counters of a line.
 const (
 	Reasons = int(C.DQ_REASONS)
 	Extras  = int(C.DQ_EXTRAS)
@@ -32,8 +32,8 @@ const (
 
 type name [C.DQ_NAME_LEN]C.char
 
-// Line is one account: In = Out + Held + the sum of Dropped, exactly when quiescent. It
-// mirrors dq_line; Dropped and Extra are indexed as ReasonRows and ExtraRows.
+// Line is one account: In = Out + Held + the sum of Dropped; exact when quiescent. It mirrors dq_line; Dropped and Extra are
+// indexed like ReasonRows and ExtraRows.
 type Line struct {
 	name, queue                              name
 	Kind                                     LineKind
@@ -41,45 +41,45 @@ type Line struct {
 	In, InBytes, Out, OutBytes, Bursts, Held uint64
 	Dropped                                  [Reasons]uint64
 	Extra                                    [Extras]uint64
-	PaceBPS, PacePPS                         float64 // transmit: what was asked for
-	PaceSpeed                                float64 // transmit: it follows receive times
+	PaceBPS, PacePPS                         float64 // transmit: the requested rates
+	PaceSpeed                                float64 // transmit: speed at which it follows receive times
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(Line{})-C.sizeof_dq_line]
 var _ = [1]struct{}{}[unsafe.Offsetof(Line{}.PaceSpeed)-unsafe.Offsetof(C.dq_line{}.pace_speed)]
 
-// Name is the interface or the stage.
+// Name returns the interface or the stage.
 func (l *Line) Name() string { return text(l.name[:]) }
 
-// Queue is the queue's name, of receive and transmit lines.
+// Queue returns the queue's name, for receive and transmit lines.
 func (l *Line) Queue() string { return text(l.queue[:]) }
 
-// Fault is a system error that a queue's socket met. It mirrors dq_fault.
+// Fault is a system error of a queue's socket. It mirrors dq_fault.
 type Fault struct {
 	name, queue name
 	dir         int32
 	QueueID     uint32
 	errno       int32
 	_           int32
-	N           uint64 // transmit: packets not sent; receive: how often the socket ceased to work
+	N           uint64 // transmit: packets not sent; receive: how often the socket stopped working
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(Fault{})-C.sizeof_dq_fault]
 var _ = [1]struct{}{}[unsafe.Offsetof(Fault{}.N)-unsafe.Offsetof(C.dq_fault{}.n)]
 
-// Name is the interface.
+// Name returns the interface.
 func (f *Fault) Name() string { return text(f.name[:]) }
 
-// Queue is the queue's name.
+// Queue returns the queue's name.
 func (f *Fault) Queue() string { return text(f.queue[:]) }
 
 // Send reports whether the queue is a transmit queue.
 func (f *Fault) Send() bool { return f.dir == C.DQ_TX }
 
-// Shut reports whether it is that somebody shut the socket down.
+// Shut reports whether the socket was shut down.
 func (f *Fault) Shut() bool { return f.errno == C.ESHUTDOWN }
 
-// Err is the system error; nil stands for several others.
+// Err returns the system error; nil stands for several others.
 func (f *Fault) Err() error {
 	if f.errno == C.DQ_FAULT_OTHERS {
 		return nil
@@ -87,9 +87,9 @@ func (f *Fault) Err() error {
 	return syscall.Errno(f.errno)
 }
 
-// Faults reads what the sockets met. Any thread.
+// Faults returns the system errors of the sockets. Any thread.
 func (s *Session) Faults() []Fault {
-	for room := 0; ; room += 8 { // hardly ever there is any
+	for room := 0; ; room += 8 { // usually empty
 		list := make([]Fault, room)
 		n := int(C.dq_faults(s.c, (*C.dq_fault)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
@@ -98,10 +98,10 @@ func (s *Session) Faults() []Fault {
 	}
 }
 
-// Buckets is how many buckets a histogram of times has.
+// Buckets is the number of buckets of a histogram.
 const Buckets = int(C.DQ_HISTOGRAM_BUCKETS)
 
-// Timing says how a transmit queue kept to its pace: see dq_tx_accuracy, which it mirrors.
+// Timing is the pacing accuracy of a transmit queue; it mirrors dq_tx_accuracy.
 type Timing struct {
 	name, queue                 name
 	QueueID                     uint32
@@ -112,7 +112,7 @@ type Timing struct {
 var _ = [1]struct{}{}[unsafe.Sizeof(Timing{})-C.sizeof_dq_tx_accuracy]
 var _ = [1]struct{}{}[unsafe.Offsetof(Timing{}.OverdueNS)-unsafe.Offsetof(C.dq_tx_accuracy{}.overdue_ns)]
 
-// Name is the interface.
+// Name returns the interface.
 func (t *Timing) Name() string { return text(t.name[:]) }
 
 var bucketMost = func() (most [Buckets]uint64) {
@@ -122,12 +122,12 @@ var bucketMost = func() (most [Buckets]uint64) {
 	return most
 }()
 
-// BucketMost is the largest number of ns that falls into a bucket.
+// BucketMost returns the largest value of a bucket.
 func BucketMost(bucket int) uint64 { return bucketMost[bucket] }
 
-// Timings reads the transmit queues that have had a pace or send times. Any thread.
+// Timings returns the accuracy of the transmit queues that have used a pace or send times. Any thread.
 func (s *Session) Timings() []Timing {
-	for room := 0; ; { // most sessions have none
+	for room := 0; ; { // usually empty
 		list := make([]Timing, room)
 		n := int(C.dq_tx_accuracies(s.c, (*C.dq_tx_accuracy)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
@@ -142,18 +142,18 @@ type Histogram struct {
 	name        name
 	Kind        int32 // of HistogramRows
 	QueueID     uint32
-	First, Most uint64 // the value that the first bucket counts; the largest that there can be, 0: any
-	Sum         uint64 // of the values, less First each
+	First, Most uint64 // value of the first bucket; largest possible value, 0: unlimited
+	Sum         uint64 // sum of the values, each less First
 	N           [Buckets]uint64
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(Histogram{})-C.sizeof_dq_histogram]
 var _ = [1]struct{}{}[unsafe.Offsetof(Histogram{}.N)-unsafe.Offsetof(C.dq_histogram{}.n)]
 
-// Name is the interface or the stage.
+// Name returns the interface or the stage.
 func (s *Histogram) Name() string { return text(s.name[:]) }
 
-// Histograms reads the histograms of queues and stages. Any thread.
+// Histograms returns the histograms of queues and stages. Any thread.
 func (s *Session) Histograms() []Histogram {
 	for room := 4; ; {
 		list := make([]Histogram, room)
@@ -165,12 +165,12 @@ func (s *Session) Histograms() []Histogram {
 	}
 }
 
-// MaxFlowCounts is how many flows of a queue are counted one by one.
+// MaxFlowCounts is the number of flows of a queue with separate counters.
 const MaxFlowCounts = C.DQ_FLOW_COUNTS
 
-// FlowCount is what a receive queue received of a flow. It mirrors dq_flow_count.
+// FlowCount counts the packets of a flow in a receive queue. It mirrors dq_flow_count.
 type FlowCount struct {
-	Iface, QueueID, FlowID uint32 // the interface's place in the order of AddIface; 0: flows that have no counter
+	Iface, QueueID, FlowID uint32 // Iface: index in the order of AddIface; FlowID 0: flows without a counter
 	_                      uint32
 	Packets, Bytes         uint64
 }
@@ -178,9 +178,9 @@ type FlowCount struct {
 var _ = [1]struct{}{}[unsafe.Sizeof(FlowCount{})-C.sizeof_dq_flow_count]
 var _ = [1]struct{}{}[unsafe.Offsetof(FlowCount{}.Bytes)-unsafe.Offsetof(C.dq_flow_count{}.bytes)]
 
-// FlowCounts reads what came of each flow. Any thread.
+// FlowCounts returns the counts per flow. Any thread.
 func (s *Session) FlowCounts() []FlowCount {
-	for room := 0; ; { // most sessions have none
+	for room := 0; ; { // usually empty
 		list := make([]FlowCount, room)
 		n := int(C.dq_flow_counts(s.c, (*C.dq_flow_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
@@ -190,18 +190,18 @@ func (s *Session) FlowCounts() []FlowCount {
 	}
 }
 
-// SourceKind says what tells a source of a reorder stage.
+// SourceKind is the identification of a reorder stage's source.
 type SourceKind int32
 
 // Kinds of source.
 const (
 	SourceNumber  SourceKind = C.DQ_SOURCE_NUMBER
 	SourcePeer    SourceKind = C.DQ_SOURCE_PEER
-	SourceOthers  SourceKind = C.DQ_SOURCE_OTHERS  // those that found no counter
-	SourceUnknown SourceKind = C.DQ_SOURCE_UNKNOWN // packets without the field, cells that nobody has had yet
+	SourceOthers  SourceKind = C.DQ_SOURCE_OTHERS  // sources without a counter
+	SourceUnknown SourceKind = C.DQ_SOURCE_UNKNOWN // packets without the field, and cells of unknown source
 )
 
-// SourceCount is what a reorder stage got and missed of a source. It mirrors dq_source_count.
+// SourceCount counts the received and missing packets of a reorder stage's source. It mirrors dq_source_count.
 type SourceCount struct {
 	name                                       name
 	peer                                       [C.DQ_PEER_LEN]C.char
@@ -214,15 +214,15 @@ type SourceCount struct {
 var _ = [1]struct{}{}[unsafe.Sizeof(SourceCount{})-C.sizeof_dq_source_count]
 var _ = [1]struct{}{}[unsafe.Offsetof(SourceCount{}.Dropped)-unsafe.Offsetof(C.dq_source_count{}.dropped)]
 
-// Name is the stage.
+// Name returns the stage.
 func (c *SourceCount) Name() string { return text(c.name[:]) }
 
-// Peer is HOST:PORT, of SourcePeer.
+// Peer returns HOST:PORT, for SourcePeer.
 func (c *SourceCount) Peer() string { return text(c.peer[:]) }
 
-// SourceCounts reads what reorder stages got of each source. Any thread.
+// SourceCounts returns the counts per source of reorder stages. Any thread.
 func (s *Session) SourceCounts() []SourceCount {
-	for room := 0; ; { // most sessions have none
+	for room := 0; ; { // usually empty
 		list := make([]SourceCount, room)
 		n := int(C.dq_source_counts(s.c, (*C.dq_source_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
@@ -232,7 +232,7 @@ func (s *Session) SourceCounts() []SourceCount {
 	}
 }
 
-// PeerCount is what a socket's receive queue received of a peer. It mirrors dq_peer_count.
+// PeerCount counts the packets of a peer in a socket's receive queue. It mirrors dq_peer_count.
 type PeerCount struct {
 	name           name
 	peer           [C.DQ_PEER_LEN]C.char
@@ -244,15 +244,15 @@ type PeerCount struct {
 var _ = [1]struct{}{}[unsafe.Sizeof(PeerCount{})-C.sizeof_dq_peer_count]
 var _ = [1]struct{}{}[unsafe.Offsetof(PeerCount{}.Bytes)-unsafe.Offsetof(C.dq_peer_count{}.bytes)]
 
-// Name is the interface.
+// Name returns the interface.
 func (c *PeerCount) Name() string { return text(c.name[:]) }
 
-// Peer is HOST:PORT, empty for all those that found no counter.
+// Peer returns HOST:PORT; empty: all peers without a counter.
 func (c *PeerCount) Peer() string { return text(c.peer[:]) }
 
-// PeerCounts reads what came of each peer. Any thread.
+// PeerCounts returns the counts per peer. Any thread.
 func (s *Session) PeerCounts() []PeerCount {
-	for room := 0; ; { // most sessions have none
+	for room := 0; ; { // usually empty
 		list := make([]PeerCount, room)
 		n := int(C.dq_peer_counts(s.c, (*C.dq_peer_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
@@ -262,7 +262,7 @@ func (s *Session) PeerCounts() []PeerCount {
 	}
 }
 
-// Ledger reads every line. Any thread.
+// Ledger returns all lines. Any thread.
 func (s *Session) Ledger() []Line {
 	for room := 32; ; {
 		lines := make([]Line, room)
@@ -274,27 +274,27 @@ func (s *Session) Ledger() []Line {
 	}
 }
 
-// ReasonRow describes why packets did not go on.
+// ReasonRow describes a drop reason.
 type ReasonRow struct {
 	Name   string
-	Wanted bool // the script asked for it: no loss
+	Wanted bool // requested by the script: not a loss
 	Text   string
-	Advice string // what helps
+	Advice string // remedy
 }
 
-// ExtraRow describes a further figure of a line, a counter.
+// ExtraRow describes an additional counter of a line.
 type ExtraRow struct{ Name, Unit, Text string }
 
 // HistogramRow describes a histogram of lines.
 type HistogramRow struct {
 	Name, Unit string // unit of its values: packets or ns
 	Line       LineKind
-	Metric     string // its name in OpenTelemetry's form, behind "daqiri."
+	Metric     string // OpenTelemetry name without the prefix "daqiri."
 	Text       string
-	Title      string // in the summary, with %s for the line; empty: not there
+	Title      string // in the summary, with %s for the line; empty: not shown there
 }
 
-// The engine's tables, which Line.Dropped, Line.Extra and Histogram.Kind count.
+// The engine's tables: indices of Line.Dropped and Line.Extra, and values of Histogram.Kind.
 var (
 	ReasonRows = rows(C.dq_reasons[:], func(r *C.dq_reason_row) ReasonRow {
 		return ReasonRow{C.GoString(r.name), bool(r.wanted), C.GoString(r.text), C.GoString(r.advice)}

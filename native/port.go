@@ -11,14 +11,14 @@ import (
 	"slices"
 )
 
-// CheckGrid says whether all blocks of a grid run at the same time, as a persistent kernel's have to.
+// CheckGrid checks that all blocks of a grid can run at the same time, as a persistent kernel requires.
 func (k Kernel) CheckGrid(what string, grid Grid) error {
 	c := grid.c()
 	return named(what, func(w *C.char, d *C.dq_diag) C.int { return C.dq_gn_check_grid(w, k.c, &c, d) })
 }
 
-// MaxGNRings is how many rings of a kind a port has at most; the others say how many semaphores, writers and regions, of the kernel
-// and of its peer each.
+// MaxGNRings is the maximum number of rings of each kind of a GN context; the others are the maxima of semaphores, writers, and
+// regions, of the kernel and of its peer each.
 const (
 	MaxGNRings   = int(C.DQ_GN_RINGS)
 	MaxGNSems    = int(C.DQ_GN_SEMS)
@@ -29,12 +29,12 @@ const (
 // gnOps are the operations of transmit rings by their names in scripts, in the order of gn_op.
 var gnOps = []string{"nop", "send", "put", "get", "add", "copy", "file"}
 
-var _ = [1]struct{}{}[C.GN_OPS-7] // gnOps has them all
+var _ = [1]struct{}{}[C.GN_OPS-7] // gnOps is complete
 
-// GNOps are the operations that a transmit ring may take.
+// GNOps returns the operations that a transmit ring may accept.
 func GNOps() []string { return gnOps[1:] }
 
-// GNConf says what a port has; it mirrors dq_gn_conf.
+// GNConf configures a GN context; it mirrors dq_gn_conf.
 type GNConf struct {
 	Name                       string
 	GPU                        int
@@ -42,8 +42,8 @@ type GNConf struct {
 	TXSlots, RXSlots, SemSlots int
 	Ops                        []string
 	Regions, Remote            []Region
-	Conn                       uint32   // 0: none; else Peers are what its peer lends
-	Peers                      []Remote // behind all regions
+	Conn                       uint32   // 0: none; else Peers are the regions that its peer lends
+	Peers                      []Remote // numbered after all regions
 	Writers                    []Stage  // of files
 	Sems                       int
 	Policy                     Policy
@@ -52,10 +52,10 @@ type GNConf struct {
 	Timers                     bool
 }
 
-// GN is a port: what a persistent kernel has to send, receive and signal with.
+// GN is the context of a persistent kernel: its rings to send and receive, and its semaphores.
 type GN struct{ c *C.dq_gn }
 
-// OpenGN makes a port in an open session, and a stage for each receive ring, which belongs into a pipe of its queue.
+// OpenGN creates a GN context in an open session, and a stage for each receive ring, to be placed in a pipe of its queue.
 func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	name := cString(conf.Name)
 	defer name.free()
@@ -99,16 +99,16 @@ func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	return g, stages, nil
 }
 
-// GNPort is the argument that becomes the port's address.
+// GNPort is the argument that is replaced by the address of the GN context.
 var GNPort = KernelArg{Kind: ArgNumber, Value: uint64(C.DQ_GN_PORT)}
 
-// RegionArg is the argument that is the number that the kernel knows a region by; false: it was not given.
+// RegionArg returns the argument with the number of a region in the kernel; false: the context does not have the region.
 func (g GN) RegionArg(r Region) (KernelArg, bool) {
 	row := C.dq_gn_region(g.c, r.c)
 	return KernelArg{Kind: ArgNumber, Value: uint64(uint32(row))}, row >= 0
 }
 
-// PeerArg is the same of the k-th of what the connection's peer lends.
+// PeerArg returns the argument with the number of the k-th region that the connection's peer lends.
 func (g GN) PeerArg(k int) KernelArg {
 	return KernelArg{Kind: ArgNumber, Value: uint64(C.dq_gn_peer(g.c, C.uint32_t(k)))}
 }
@@ -123,40 +123,40 @@ func (g GN) Start(k Kernel, grid Grid, args []KernelArg) (Op, error) {
 	return op, result("start", C.dq_gn_start(g.c, k.c, &c, kernelArgs(args, &pin), C.uint32_t(len(args)), &op.c, &d), &d)
 }
 
-// Abort ends every wait of the kernel.
+// Abort ends all waits of the kernel.
 func (g GN) Abort() { C.dq_gn_abort(g.c) }
 
-// Ended reports whether the kernel has ended, or never began; one that died is started anew by it. Control thread.
+// Ended reports whether the kernel has ended, or was never started; it restarts one that crashed. Control thread.
 func (g GN) Ended() bool { return bool(C.dq_gn_ended(g.c)) }
 
-// Kill ends a kernel that doesn't, soon; false: it runs in the program's process.
+// Kill kills the process of a kernel that does not end; false: it runs in the program's process.
 func (g GN) Kill() bool { return bool(C.dq_gn_kill(g.c)) }
 
-// Idle reports whether all that the kernel has posted is done. Any thread.
+// Idle reports whether all posted operations are completed. Any thread.
 func (g GN) Idle() bool { return bool(C.dq_gn_idle(g.c)) }
 
-// Unread is the queue that holds what the kernel sent, where nothing reads it and nothing else has it. The session's own goroutine.
+// Unread returns a queue with packets that the kernel sent and that have no reader. The session's own goroutine.
 func (g GN) Unread() (q Queue, is bool) {
 	q = Queue{C.dq_gn_unread(g.c)}
 	return q, q.c != nil
 }
 
-// Detach ends the rings, once the kernel has ended.
+// Detach closes the rings, once the kernel has ended.
 func (g GN) Detach() { C.dq_gn_detach(g.c) }
 
-// Release lets go of it: it goes with its session.
+// Release drops the caller's reference: it is freed with its session.
 func (g GN) Release() { C.dq_gn_release(g.c) }
 
-// GNState is what is known of a port; it mirrors dq_gn_state.
+// GNState is the state of a GN context; it mirrors dq_gn_state.
 type GNState struct {
 	Posted, Completed, Refused, Received uint64
-	SilentNS                             int64 // since the kernel was last heard of; -1: it never was
-	Broken, Restarted                    int   // rings; how often the kernel died and was started anew
+	SilentNS                             int64 // since the last sign of life of the kernel; -1: none yet
+	Broken, Restarted                    int   // broken rings; restarts of the kernel after crashes
 	Fault                                string
 	ABIDiffers                           bool
 }
 
-// State reads it. One thread.
+// State returns the current state. One thread.
 func (g GN) State() GNState {
 	var c C.dq_gn_state
 	C.dq_gn_read(g.c, &c)
@@ -168,17 +168,17 @@ func (g GN) State() GNState {
 	return st
 }
 
-// TakeItem takes the next item of a semaphore that the kernel produces; false: there is none. One thread a semaphore.
+// TakeItem takes the next item of a semaphore that the kernel produces; false: there is none. One thread per semaphore.
 func (g GN) TakeItem(sem int) (first, count uint64, ok bool) {
 	var f, n C.uint64_t
 	ok = bool(C.dq_gn_sem_take(g.c, C.uint32_t(sem), &f, &n))
 	return uint64(f), uint64(n), ok
 }
 
-// GiveItem gives the oldest item that was taken back.
+// GiveItem returns the oldest taken item to the kernel.
 func (g GN) GiveItem(sem int) { C.dq_gn_sem_done(g.c, C.uint32_t(sem)) }
 
-// Progress polls the interface's queues and stages once, where no worker does: how much was done.
+// Progress polls the interface's queues and stages once, if no worker does; it returns the amount of work done.
 func (i Iface) Progress() (int, error) {
 	var work C.uint32_t
 	var d C.dq_diag

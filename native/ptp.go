@@ -7,16 +7,16 @@ import "C"
 
 import "time"
 
-// PTPClock is a hardware clock, /dev/ptpINDEX: see dq_ptp.
+// PTPClock is a PTP hardware clock, /dev/ptpINDEX: see dq_ptp.
 type PTPClock struct {
 	Index  int
-	Name   string        // the driver's
-	Offset time.Duration // it shows so much more than the system's clock
-	Within time.Duration // how exactly that is known
+	Name   string        // as reported by the driver
+	Offset time.Duration // device time minus system time
+	Within time.Duration // bound of the error of Offset
 	Err    error         // why it could not be read
 }
 
-// PTPClocks reads the clocks that this host has.
+// PTPClocks reads the PTP clocks of this host.
 func PTPClocks() []PTPClock {
 	var index [64]C.int
 	n := min(int(C.dq_ptp_list(&index[0], C.uint32_t(len(index)))), len(index))

@@ -10,7 +10,7 @@ import "math"
 // Limits of the engine.
 const (
 	MaxSegs   = int(C.DQ_MAX_SEGS)   // segments of a packet
-	MaxQueues = int(C.DQ_MAX_QUEUES) // of each direction of an interface
+	MaxQueues = int(C.DQ_MAX_QUEUES) // per direction of an interface
 	MaxName   = int(C.DQ_NAME_LEN) - 1
 )
 
@@ -20,19 +20,18 @@ type QueueConf struct {
 	ID        int
 	Tx        bool
 	Direct    bool // polled by the task that adopts it
-	Core      int  // of the worker, -1: not pinned
+	Core      int  // of the worker; -1: not pinned
 	BatchSize int
 	TimeoutUS int64
 	Regions   []Region
 	PaceBPS   float64 // 0: unpaced
-	TxEthSrc  bool    // the interface's MAC becomes the source of each frame
+	TxEthSrc  bool    // sets the source address of each frame to the interface's MAC
 }
 
-// Queue is a receive or transmit queue; it lives as long as its session. Comparable, so
-// that it can be the key of a map.
+// Queue is a receive or transmit queue; it lives as long as its session. Comparable, so that it can be a map key.
 type Queue struct{ c *C.dq_queue }
 
-// AddQueue adds a queue to an interface of a session that is not open yet.
+// AddQueue adds a queue to an interface before the session's open.
 func (i Iface) AddQueue(conf QueueConf) (Queue, error) {
 	c := C.dq_queue_conf{
 		id:         C.uint32_t(conf.ID),
@@ -59,45 +58,43 @@ func (i Iface) AddQueue(conf QueueConf) (Queue, error) {
 	return q, result("queue "+conf.Name, C.dq_queue_add(i.c, &c, &q.c, &d), &d)
 }
 
-// Alloc makes a burst of n packets with buffers of the queue's regions and lengths 0.
+// Alloc allocates a burst of n packets with buffers of the queue's regions and lengths 0.
 // Errors: ErrNoBurst, ErrNoPacket, ErrInvalid. Task's thread.
 func (q Queue) Alloc(n int) (Burst, error) {
 	var b Burst
 	return b, status(C.dq_tx_alloc(q.c, C.uint32_t(n), &b.c))
 }
 
-// Send queues b; the caller's reference goes with it only when the error is nil.
-// ErrNoSpace when the ring is full.
+// Send queues b; it takes over the caller's reference only if it returns nil. ErrNoSpace if the ring is full.
 func (q Queue) Send(b Burst) error { return status(C.dq_tx_send(q.c, b.c)) }
 
-// Pace limits what is sent from now on to bits/s and packets/s; 0 is no limit.
+// Pace limits future sends to bits/s and packets/s; 0: no limit.
 func (q Queue) Pace(bps, pps float64) { C.dq_tx_pace(q.c, C.double(bps), C.double(pps)) }
 
-// Follow makes packets leave with the gaps of their receive times divided by speed, which is above 0.
+// Follow makes packets leave with the gaps of their receive times divided by speed, which must be above 0.
 func (q Queue) Follow(speed float64) { C.dq_tx_follow(q.c, C.double(speed)) }
 
-// Stamps says where a receive queue's times come from: software, kernel, hardware, virtual or file.
+// Stamps returns the source of a receive queue's timestamps: software, kernel, hardware, virtual or file.
 func (q Queue) Stamps() string { return C.GoString(C.dq_stamps_name(C.dq_rx_stamps(q.c))) }
 
-// DeviceTimes tells whether the device keeps to the send times of a transmit queue's packets.
+// DeviceTimes reports whether the device enforces the send times of a transmit queue's packets.
 func (q Queue) DeviceTimes() bool { return C.dq_tx_device_times(q.c) != 0 }
 
-// Waiting is how many packets of a transmit queue have not left yet; endless: it sends packets of a template without end.
+// Waiting returns the number of queued packets of a transmit queue; endless: it sends a template without end.
 func (q Queue) Waiting() (n uint64, endless bool) {
 	n = uint64(C.dq_tx_waiting(q.c))
 	return n, n == math.MaxUint64
 }
 
-// Flush discards what waits in a receive queue and returns the number of packets.
+// Flush discards the packets queued in a receive queue and returns their number.
 func (q Queue) Flush() int64 { return int64(C.dq_rx_flush(q.c)) }
 
-// Transmit lets the queue's own thread send count packets of t; 0 is without end, and the
-// zero Template ends what is being sent.
+// Transmit makes the queue's thread send count packets of t; 0: endless. The zero Template stops the current transmission.
 func (q Queue) Transmit(t Template, count uint64) error {
 	return status(C.dq_tx_transmit(q.c, t.c, C.uint64_t(count)))
 }
 
-// Remaining returns what is left of the current transmission.
+// Remaining returns the remaining packets of the current transmission.
 func (q Queue) Remaining() (n uint64, endless bool) {
 	n = uint64(C.dq_tx_remaining(q.c))
 	return n, n == math.MaxUint64

@@ -7,17 +7,17 @@ import "C"
 
 import "net/netip"
 
-// QueuePair is one end of a connection that is made by hand, as its other end has to know it.
+// QueuePair is one end of a manual connection, as its other end must know it.
 type QueuePair struct {
-	QPN, PSN uint32     // its number, and that of the first packet that it sends: 24 bits each
+	QPN, PSN uint32     // its number, and its first packet sequence number: 24 bits each
 	QKey     uint32     // of datagrams (UD)
 	LID      uint16     // in an InfiniBand subnet; 0: none, as on Ethernet
-	GID      netip.Addr // an IPv6 address, or IPv4 mapped into one; not valid: none
-	GIDIndex int        // ours: the GID's place in the port's table, -1: it has none
-	MTU      int        // bytes of a packet on the wire, at most; 0: not known
+	GID      netip.Addr // an IPv6 address, or IPv4 mapped into one; invalid: none
+	GIDIndex int        // local: index of the GID in the port's table; -1: none
+	MTU      int        // maximum bytes of a packet on the wire; 0: unknown
 }
 
-// OpenQueuePair makes a queue pair, which waits for its peer: its connection's id.
+// OpenQueuePair creates a queue pair, which waits for its peer, and returns its connection's id.
 func (i Iface) OpenQueuePair() (conn uint32, err error) {
 	var id C.uint32_t
 	var d C.dq_diag
@@ -25,7 +25,7 @@ func (i Iface) OpenQueuePair() (conn uint32, err error) {
 	return uint32(id), err
 }
 
-// JoinQueuePair tells it who its peer is; an event says that the connection is open.
+// JoinQueuePair connects it to its peer; an event reports that the connection is open.
 func (i Iface) JoinQueuePair(conn uint32, peer QueuePair) error {
 	p := C.dq_queue_pair{
 		qpn: C.uint32_t(peer.QPN), psn: C.uint32_t(peer.PSN), qkey: C.uint32_t(peer.QKey), lid: C.uint16_t(peer.LID), gid_index: -1,
@@ -40,7 +40,7 @@ func (i Iface) JoinQueuePair(conn uint32, peer QueuePair) error {
 	return result("queue pair", C.dq_queue_pair_join(i.c, C.uint32_t(conn), &p, &d), &d)
 }
 
-// QueuePair is our end of a connection that is made by hand; ErrNotSupported: the connection manager made it.
+// QueuePair returns the local end of a manual connection; ErrNotSupported: the connection manager created it.
 func (i Iface) QueuePair(conn uint32) (QueuePair, error) {
 	var p C.dq_queue_pair
 	if err := status(C.dq_queue_pair_read(i.c, C.uint32_t(conn), &p)); err != nil {

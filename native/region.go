@@ -13,7 +13,7 @@ type RegionKind int32
 
 func (k RegionKind) String() string { return C.GoString(C.dq_kind_name(C.int(k))) }
 
-// RegionKindNamed finds a kind by its name in configurations, which is one of the engine's.
+// RegionKindNamed returns the kind with that configuration name; it panics if there is none.
 func RegionKindNamed(name string) RegionKind {
 	for k := range RegionKind(C.DQ_KINDS) {
 		if k.String() == name {
@@ -23,7 +23,7 @@ func RegionKindNamed(name string) RegionKind {
 	panic("native: no kind of memory is called " + name)
 }
 
-// Access says what others may do with a region's memory.
+// Access are the rights of peers and devices to a region's memory.
 type Access uint32
 
 // Rights.
@@ -37,28 +37,28 @@ const (
 type RegionConf struct {
 	Name     string
 	Kind     RegionKind
-	Affinity int // NUMA node, -1: any
-	GPU      int // of device memory: its number
+	Affinity int // NUMA node; -1: any
+	GPU      int // of device memory: the GPU's number
 	Access   Access
 	NumBufs  int
 	BufSize  int // usable bytes of each buffer
 }
 
-// RegionInfo is what became of a region.
+// RegionInfo describes an allocated region.
 type RegionInfo struct {
 	Offset                     uint64 // in the arena
-	Stride                     int    // bytes from buffer to buffer
+	Stride                     int    // bytes between the starts of adjacent buffers
 	Headroom                   int    // bytes before each packet
 	NumBufs, BufSize, FreeBufs int
-	Group                      int // buffers of a super-buffer; 1: there are none
+	Group                      int // buffers per super-buffer; 1: no super-buffers
 	Kind                       RegionKind
-	Huge                       bool // really on huge pages
+	Huge                       bool // lies on huge pages
 }
 
 // Region is a pool of buffers; it lives as long as its session.
 type Region struct{ c *C.dq_region }
 
-// AddRegion adds a region to a session that is not open yet.
+// AddRegion adds a region to a session before its open.
 func (s *Session) AddRegion(conf RegionConf) (Region, error) {
 	c := C.dq_region_conf{
 		kind:     C.int32_t(conf.Kind),
@@ -76,7 +76,7 @@ func (s *Session) AddRegion(conf RegionConf) (Region, error) {
 	return r, result("memory region "+conf.Name, C.dq_region_add(s.c, &c, &r.c, &d), &d)
 }
 
-// Info reads the region's figures. Any thread.
+// Info returns the region's properties. Any thread.
 func (r Region) Info() RegionInfo {
 	var c C.dq_region_info
 	C.dq_region_read(r.c, &c)
@@ -93,7 +93,7 @@ func (r Region) Info() RegionInfo {
 	}
 }
 
-// DPDKThere looks for the library that engine dpdk is in; the error names the interface and the file.
+// DPDKThere checks that the library of engine dpdk is available; the error names the interface and the file.
 func DPDKThere(iface string) error {
 	name := C.CString(iface)
 	defer C.free(unsafe.Pointer(name))
@@ -101,8 +101,8 @@ func DPDKThere(iface string) error {
 	return result("", C.dq_dpdk_there(name, &d), &d)
 }
 
-// Stride is the distance that an engine asks for between buffers of bufSize bytes, of a region that some queue names
-// (queued) or none does; 0: the engine is not in this version. A session takes the largest of its engines'.
+// Stride returns the distance between buffers of bufSize bytes that an engine requires, for a region named by a queue (queued) or
+// not; 0: the engine is not in this build. A session uses the largest of its engines.
 func Stride(bufSize int, queued bool, engine string) int {
 	name := C.CString(engine)
 	defer C.free(unsafe.Pointer(name))

@@ -10,39 +10,38 @@ import (
 	"unsafe"
 )
 
-// FillKeep leaves in gaps what the stage's buffer had.
+// FillKeep leaves the old buffer content in gaps.
 const FillKeep = int(C.DQ_FILL_KEEP)
 
-// MaxWindow is how many batches a reorder stage can have open.
+// MaxWindow is the maximum number of open batches of a reorder stage.
 const MaxWindow = int(C.DQ_MAX_WINDOW)
 
-// LeastBatches is how many batches the numbers of a reorder stage have to tell apart.
+// LeastBatches is the minimum number of batches that the numbers of a reorder stage must distinguish.
 const LeastBatches = int(C.DQ_LEAST_BATCHES)
 
-// ReorderConf says where packets belong; it mirrors dq_reorder_conf, whose comments tell the rules. Programs that are
-// empty are not there.
+// ReorderConf configures a reorder stage; it mirrors dq_reorder_conf, which documents the rules. Empty programs are absent.
 type ReorderConf struct {
 	Region                          Region
 	Seq, Batch, Slot, Offset, Extra []Insn
-	Source                          []Insn // what came is counted by it, or
-	SourcePeer                      bool   // by the peer
+	Source                          []Insn // packets are counted by it, or
+	SourcePeer                      bool   // by peer
 	SeqBits                         int
 	Wrap                            uint64
 	Slots, SlotBytes, PacketBytes   int
 	Segment, PayloadOffset          int
 	AtPayload                       bool
-	Header, Length                  []Insn // bytes in front of the payload, and of it, where packets say so
+	Header, Length                  []Insn // bytes before the payload, and of it, if variable
 	Types                           DataTypes
 	Window                          int
 	TimeoutNS                       int64
 	Fill                            int // a byte, or FillKeep
 	DropIncomplete, Wait            bool
 	Policy                          Policy
-	ByGPU                           bool // payloads are moved by a GPU, whatever the region
+	ByGPU                           bool // a GPU moves the payloads, for any region
 	FlowIDs                         []uint32
 }
 
-// AddReorder makes a stage that puts packets together to aggregates, and the receive queue that these come from.
+// AddReorder adds a stage that assembles packets into aggregates, and the receive queue that delivers them.
 func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -70,7 +69,7 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 	return st, q, err
 }
 
-// pinnedNumber is a program for C, which the caller holds as long as pin; of no instructions it is none.
+// pinnedNumber returns a program for C, valid while pin lasts; without instructions it is absent.
 func pinnedNumber(pin *runtime.Pinner, insns []Insn) C.dq_number {
 	if len(insns) == 0 {
 		return C.dq_number{}
@@ -87,8 +86,8 @@ const (
 	AggregateStopped = uint32(C.DQ_AGGREGATE_STOPPED)
 )
 
-// Aggregate is what a reorder stage says about its burst; it mirrors dq_aggregate. The slices are C's memory, valid
-// while a reference to the burst lasts.
+// Aggregate is a reorder stage's description of its burst; it mirrors dq_aggregate. The slices are C memory, valid while a
+// reference to the burst lasts.
 type Aggregate struct {
 	BatchID, Ordinal uint64
 	Slots, SlotBytes int
@@ -98,13 +97,13 @@ type Aggregate struct {
 	Dtype            Dtype // of the data
 	Flags            uint32
 	FirstNS, LastNS  int64
-	PresentBits      []uint64 // bit c % 64 of word c / 64: cell c is there
-	Extra            []uint64 // of each slot; nil: there is no rule for it
-	Items            []uint64 // of a heap: items of its packets' lists, each once
+	PresentBits      []uint64 // bitmap: bit c % 64 of word c / 64: cell c is present
+	Extra            []uint64 // one per slot; nil: no rule for it
+	Items            []uint64 // of a heap: distinct items of its packets' lists
 }
 
-// Block is the header of a reordered burst as a block of a block file (BLOCKS.md), and how many bytes of padding follow
-// the data; nil of any other burst.
+// Block returns the block file header of a reordered burst (BLOCKS.md), and the bytes of padding after the data; nil for any
+// other burst.
 func (b Burst) Block() (header []byte, padding int) {
 	var n C.uint32_t
 	bytes := C.dq_block_bytes(b.c, &n)
@@ -117,7 +116,7 @@ func (b Burst) Block() (header []byte, padding int) {
 	return header, int(bytes) - len(header) - int(a.slots)*int(a.slot_bytes)
 }
 
-// BlockFileHeader is the header of a file of such blocks, with the user's text and the file's index. For reordered bursts.
+// BlockFileHeader returns the header of a file of such blocks, with the user's text and the file's index. For reordered bursts.
 func (b Burst) BlockFileHeader(writer, text string, index uint64) []byte {
 	name, words := cString(writer), cString(text)
 	defer name.free()
@@ -127,7 +126,7 @@ func (b Burst) BlockFileHeader(writer, text string, index uint64) []byte {
 	return header
 }
 
-// Aggregate reads what a reorder stage says; false for any other burst.
+// Aggregate returns a reorder stage's description; false for any other burst.
 func (b Burst) Aggregate() (Aggregate, bool) {
 	c := C.dq_burst_aggregate(b.c)
 	if c == nil {

@@ -7,34 +7,34 @@ import "C"
 
 import "runtime"
 
-// CsumCompute is Csum of a rewrite alone: they are computed anew when all fields are written.
+// CsumCompute is a Csum for rewrites only: checksums are recomputed after all fields are written.
 const CsumCompute Csum = C.DQ_CSUM_COMPUTE
 
-// RewriteKind is what a rule of a rewrite makes of its field.
+// RewriteKind is the operation of a rewrite rule on its field.
 type RewriteKind int32
 
 // Kinds of rules.
 const (
-	RewriteSet    RewriteKind = C.DQ_REWRITE_SET  // Start + Step * number of the packet
-	RewriteByLoop RewriteKind = C.DQ_REWRITE_LOOP // Step * loop of the capture more
-	RewriteByMap  RewriteKind = C.DQ_REWRITE_MAP  // what the first of Maps says that is for the value
+	RewriteSet    RewriteKind = C.DQ_REWRITE_SET  // Start + Step * index of the packet
+	RewriteByLoop RewriteKind = C.DQ_REWRITE_LOOP // adds Step * replay loop
+	RewriteByMap  RewriteKind = C.DQ_REWRITE_MAP  // the first matching one of Maps
 )
 
-// RewriteMap is for values v with v & Mask == From: the bits of Mask become To; likewise of a rule's Low. It mirrors
+// RewriteMap applies to values v with v & Mask == From: the bits of Mask become To; likewise for a rule's Low. It mirrors
 // dq_rewrite_map.
 type RewriteMap struct{ Mask, From, To, LowMask, LowFrom, LowTo uint64 }
 
-// RewriteRule says what becomes of a field; Place, where there is one, how many bits further on it lies in each packet.
+// RewriteRule is a change of a field; Place, if set, is a number of bits to add to its offset in each packet.
 type RewriteRule struct {
 	Field       Field
 	Place       []Insn
 	Kind        RewriteKind
 	Start, Step uint64
 	Maps        []RewriteMap
-	Low         *Field // a second field that Maps look at and change with the first; nil: none
+	Low         *Field // second field that Maps test and change; nil: none
 }
 
-// AddRewrite makes a stage that rewrites fields of every packet where it lies.
+// AddRewrite adds a stage that rewrites fields of every packet in place.
 func (s *Session) AddRewrite(name string, rules []RewriteRule, csum Csum) (Stage, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

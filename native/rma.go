@@ -8,10 +8,10 @@ import "C"
 
 import "unsafe"
 
-// RMAKind is a kind of operation that names its memory.
+// RMAKind is a kind of operation on specified memory.
 type RMAKind int32
 
-// Kinds. An atomic works on 8 bytes of the peer's.
+// Kinds. An atomic operates on 8 bytes of the peer's memory.
 const (
 	RMAWrite       RMAKind = C.DQ_RMA_WRITE
 	RMARead        RMAKind = C.DQ_RMA_READ
@@ -25,19 +25,19 @@ const (
 type RMA struct {
 	Kind             RMAKind
 	Conn             uint32
-	Remote, Key      uint64 // where at the peer's, and the key of that
+	Remote, Key      uint64 // address at the peer, and its key
 	Imm              uint32
 	HasImm           bool
 	Operand, Compare uint64
 }
 
-// AllocIn is Alloc with buffers of a region, whichever the queue has: for operations alone.
+// AllocIn is Alloc with buffers of any region, for operations only.
 func (q Queue) AllocIn(r Region, n int) (Burst, error) {
 	var b Burst
 	return b, status(C.dq_rma_alloc(q.c, r.c, C.uint32_t(n), &b.c))
 }
 
-// RMABurst begins an operation on a queue: op is the caller's and holds b until it ends. ErrNoSpace: the queue is full.
+// RMABurst starts an operation on a queue; the caller owns op, which references b until it ends. ErrNoSpace: the queue is full.
 func (q Queue) RMABurst(b Burst, m RMA) (op Op, err error) {
 	at := C.dq_rma{
 		kind: C.int32_t(m.Kind), conn: C.uint32_t(m.Conn), remote: C.uint64_t(m.Remote), key: C.uint64_t(m.Key),
@@ -52,7 +52,7 @@ type Remote struct {
 	Name             string
 	Addr, Bytes, Key uint64
 	Access           Access
-	Slots, SlotBytes int // how it is divided; 0: it isn't
+	Slots, SlotBytes int // division into slots; 0: none
 }
 
 func (r *Remote) read(c *C.dq_remote) {
@@ -62,10 +62,10 @@ func (r *Remote) read(c *C.dq_remote) {
 	}
 }
 
-// Lease is a region that is lent.
+// Lease is a lent region.
 type Lease struct{ c *C.dq_lease }
 
-// Lend lends a region to the peer of a connection, and tells it, if it is of our kind.
+// Lend lends a region to the peer of a connection, and announces it if the peer is daqiri-run.
 func (i Iface) Lend(conn uint32, r Region, as Remote) (Lease, Remote, error) {
 	loan := C.dq_loan{region: r.c, access: C.uint32_t(as.Access), slots: C.uint32_t(as.Slots), slot_bytes: C.uint32_t(as.SlotBytes)}
 	if err := put(loan.name[:], "name", as.Name); err != nil {
@@ -83,13 +83,13 @@ func (i Iface) Lend(conn uint32, r Region, as Remote) (Lease, Remote, error) {
 	return l, told, nil
 }
 
-// Revoke takes it back: when it returns no peer can reach it any more. Not after the session's close.
+// Revoke ends a lease: after its return no peer can access the region. Not after the session's close.
 func (i Iface) Revoke(l Lease) error { return status(C.dq_lease_revoke(i.c, l.c)) }
 
-// Free forgets a lease, which lives on if it was not revoked.
+// Free frees a lease, which remains in effect if it was not revoked.
 func (l Lease) Free() { C.free(unsafe.Pointer(l.c)) }
 
-// Lent lists what the peer of a connection lends.
+// Lent returns the regions that the peer of a connection lends.
 func (i Iface) Lent(conn uint32) (list []Remote) {
 	var c C.dq_remote
 	for k := C.uint32_t(0); C.dq_lent(i.c, C.uint32_t(conn), k, &c); k++ {
@@ -100,7 +100,7 @@ func (i Iface) Lent(conn uint32) (list []Remote) {
 	return list
 }
 
-// LentNamed finds one by its name; the error lists those there are.
+// LentNamed returns the one with that name; the error lists the available ones.
 func (i Iface) LentNamed(conn uint32, name string) (r Remote, err error) {
 	n := cString(name)
 	defer n.free()
@@ -111,7 +111,7 @@ func (i Iface) LentNamed(conn uint32, name string) (r Remote, err error) {
 	return r, err
 }
 
-// TellLent says what a peer of another kind lends.
+// TellLent declares a region lent by a peer that does not announce it.
 func (i Iface) TellLent(conn uint32, r Remote) error {
 	c := C.dq_remote{addr: C.uint64_t(r.Addr), bytes: C.uint64_t(r.Bytes), key: C.uint64_t(r.Key), access: C.uint32_t(r.Access),
 		slots: C.uint32_t(r.Slots), slot_bytes: C.uint32_t(r.SlotBytes)}
@@ -122,17 +122,17 @@ func (i Iface) TellLent(conn uint32, r Remote) error {
 	return result("remote memory", C.dq_lent_tell(i.c, C.uint32_t(conn), &c, &d), &d)
 }
 
-// Received has a burst know its bytes again, once an operation has written lengths.
+// Received updates a burst's byte count after an operation has written lengths.
 func (b Burst) Received() { C.dq_rma_received(b.c) }
 
-// Imm is the immediate value that packet i came with; false: it came without.
+// Imm returns the immediate value of packet i; false: it has none.
 func (b Burst) Imm(i int) (v uint32, ok bool) {
 	var c C.uint32_t
 	ok = bool(C.dq_burst_imm(b.c, C.uint32_t(i), &c))
 	return uint32(c), ok
 }
 
-// Bytes are n bytes of a region that the CPU can read, from an offset on. They are C's: valid until the session's close.
+// Bytes returns n bytes of a CPU-readable region from an offset. They are C memory, valid until the session's close.
 func (r Region) Bytes(offset uint64, n int) []byte {
 	var c C.dq_region_info
 	C.dq_region_read(r.c, &c)

@@ -15,25 +15,25 @@ type Session struct {
 	steers []*steering
 }
 
-// Wire describes the wire between the loop interfaces of a session. Faults are
-// probabilities per packet; a rate of 0 is unlimited.
+// Wire configures the simulated wire between a session's loop interfaces. Impairments are probabilities per packet; a rate of 0
+// is unlimited.
 type Wire struct {
 	Loss, Dup, Reorder, Corrupt float64
 	DelayNS                     int64
 	RateBPS                     uint64
 }
 
-// SessionConf says what kind of session to make.
+// SessionConf configures a session.
 type SessionConf struct {
-	Virtual                      bool  // no threads; time moves by Advance
-	Seed                         int64 // of the wire's faults
-	StartNS                      int64 // time at the start, ns since the epoch; on the real clock 0 stands for now
-	MonoNS                       int64 // real clock: when StartNS was read, by CLOCK_MONOTONIC; 0 stands for just now
+	Virtual                      bool  // no threads; time advances by Advance
+	Seed                         int64 // of the wire's impairments
+	StartNS                      int64 // time at the start, ns since the epoch; real clock, 0: now
+	MonoNS                       int64 // real clock: CLOCK_MONOTONIC at StartNS; 0: now
 	RxMetaBuffers, TxMetaBuffers int   // burst descriptors of each queue
 	Wire                         Wire
 }
 
-// NewSession makes an empty session.
+// NewSession creates an empty session.
 func NewSession(conf SessionConf) (*Session, error) {
 	c := C.dq_session_conf{
 		virtual_clock:   flag(conf.Virtual),
@@ -76,22 +76,20 @@ func (s *Session) Start() error {
 	return result("start", C.dq_session_start(s.c, &d), &d)
 }
 
-// Quiesced is the session's clock when receiving had ended and the last packet had left; 0 before
-// Stop.
+// Quiesced returns the session time at which receiving had ended and the last packet had left; 0 before Stop.
 func (s *Session) Quiesced() int64 { return int64(C.dq_session_quiesced(s.c)) }
 
-// Stop ends generation, sends for at most drain (of the first call) what the transmit rings hold, and ends
-// receiving, at one moment for all queues. It returns the packets that wait for tasks to take
-// some: serve the taps and call it again until 0. No task may be in a wait on a direct queue of
-// the session.
+// Stop ends generation, sends queued packets for at most drain (of the first call), and ends receiving, at one point in time for
+// all queues. It returns the number of packets that wait for tasks: serve the taps and call it again until it returns 0. No task
+// may be waiting on a direct queue of the session.
 func (s *Session) Stop(drain time.Duration) uint64 {
 	return uint64(C.dq_session_stop(s.c, C.int64_t(drain.Nanoseconds())))
 }
 
-// Finish drops what still waits and ends the writers; files are closed. It blocks.
+// Finish drops waiting packets and ends the writers, which close their files. It blocks.
 func (s *Session) Finish() { C.dq_session_finish(s.c) }
 
-// Failure is the queue that a device failed first, and why in words; empty: none.
+// Failure returns the first queue that a device failed, and the reason; empty: none.
 func (s *Session) Failure() (queue, why string) {
 	why = read(func(buf *C.char, size C.size_t) {
 		if name := C.dq_session_failure(s.c, buf, size); name != nil {
@@ -113,22 +111,22 @@ func (s *Session) Close() uint64 {
 	return leaked
 }
 
-// Now is the session's clock in ns since the epoch. Any thread.
+// Now returns the session's clock in ns since the epoch. Any thread.
 func (s *Session) Now() int64 { return int64(C.dq_now(s.c)) }
 
-// StartTime is the session's clock when it was made. Any thread.
+// StartTime returns the session's clock at its creation. Any thread.
 func (s *Session) StartTime() int64 { return int64(C.dq_start_ns(s.c)) }
 
 // Step polls everything once (virtual clock) and returns how many objects made progress.
 func (s *Session) Step() int { return int(C.dq_step(s.c)) }
 
-// NextTime is when something is due next (virtual clock); math.MaxInt64: nothing is.
+// NextTime returns the time of the next event (virtual clock); math.MaxInt64: none.
 func (s *Session) NextTime() int64 { return int64(C.dq_next_time(s.c)) }
 
-// Advance moves a virtual clock forward to t.
+// Advance advances a virtual clock to t.
 func (s *Session) Advance(t int64) { C.dq_advance(s.c, C.int64_t(t)) }
 
-// Report says line by line what is hardware, software or copy, and why.
+// Report returns lines on what runs in hardware or software, on copies, and on the reasons.
 func (s *Session) Report() []string {
 	var lines []string
 	for more := true; more; {

@@ -10,16 +10,16 @@ import (
 	"unsafe"
 )
 
-// Policy is what a consumer that is behind does to the stream.
+// Policy is the reaction of a consumer that falls behind.
 type Policy int32
 
 // Policies.
 const (
-	PolicyDrop Policy = C.DQ_POLICY_DROP // it loses packets of its own
-	PolicyWait Policy = C.DQ_POLICY_WAIT // it holds the queue
+	PolicyDrop Policy = C.DQ_POLICY_DROP // drops packets of its own copy
+	PolicyWait Policy = C.DQ_POLICY_WAIT // blocks the queue
 )
 
-// String is the policy's name in scripts.
+// String returns the policy's name in scripts.
 func (p Policy) String() string {
 	if p == PolicyWait {
 		return "wait"
@@ -27,10 +27,10 @@ func (p Policy) String() string {
 	return "drop"
 }
 
-// Stage is native work in a pipe. It ends with its session.
+// Stage is a processing step of a pipe. It ends with its session.
 type Stage struct{ c *C.dq_stage }
 
-// Pipe sends a queue's bursts through stages.
+// Pipe passes a queue's bursts through stages.
 type Pipe struct{ c *C.dq_pipe }
 
 // FilterConf is a filter's condition; exactly one of the three is set.
@@ -40,44 +40,44 @@ type FilterConf struct {
 	CBPF  []CBPFInsn
 }
 
-// MaxDirs is how many folders a writer can write to.
+// MaxDirs is the maximum number of folders of a writer.
 const MaxDirs = C.DQ_MAX_DIRS
 
 // WriterConf describes a writer of files.
 type WriterConf struct {
 	Format           Format
-	Dirs             []string // bursts go to them in turn; at most MaxDirs
+	Dirs             []string // used in turn, one per burst; at most MaxDirs
 	Prefix           string
-	PacketDataOffset int // raw: bytes left out at the front of each packet
-	Snaplen          int // pcap: 0 is whole packets
+	PacketDataOffset int // raw: bytes skipped at the start of each packet
+	Snaplen          int // pcap; 0: whole packets
 	Policy           Policy
-	Micro            bool   // pcap: times in µs, not ns
-	Append           bool   // pcap: go on behind what the file has
-	Overwrite        bool   // files of its names are replaced
-	BySlot           bool   // blocks: the bitmap is of slots, not of packets
-	Text             string // pcapng: the section's comment; blocks: the user's in each header
+	Micro            bool   // pcap: times in us, not ns
+	Append           bool   // pcap: append to an existing file
+	Overwrite        bool   // replace existing files
+	BySlot           bool   // blocks: one bitmap bit per slot, not per packet
+	Text             string // pcapng: the section's comment; blocks: user text in each header
 	Rotate           Rotation
-	Quota            uint64 // bytes of all files, 0: no limit
-	DeleteOldest     bool   // at the quota, rather than lose packets
-	Enough           bool   // at the quota the writer has what it was to write
+	Quota            uint64 // bytes of all files; 0: unlimited
+	DeleteOldest     bool   // at the quota, instead of dropping packets
+	Enough           bool   // reaching the quota is success
 }
 
-// Rotation says when a writer goes on in another file, whatever comes first; 0: never for that.
+// Rotation are the limits at which a writer starts the next file, whichever is reached first; 0: no limit.
 type Rotation struct {
 	Bytes, Packets uint64
 	After          int64 // ns
 }
 
-// TapConf says where a tap's bursts go.
+// TapConf configures a tap.
 type TapConf struct {
 	Waiter *Waiter
 	Tag    uint64
 	Depth  int // bursts that may wait
 	Policy Policy
-	Sample int // one of so many bursts, 1: all
+	Sample int // one of this many bursts; 1: all
 }
 
-// AddFilter makes a stage that passes the packets for which the condition holds.
+// AddFilter adds a stage that passes the packets for which the condition is true.
 func (s *Session) AddFilter(name string, conf FilterConf) (Stage, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -100,28 +100,28 @@ func (s *Session) AddFilter(name string, conf FilterConf) (Stage, error) {
 	})
 }
 
-// AddCount makes a stage that only counts.
+// AddCount adds a stage that only counts.
 func (s *Session) AddCount(name string) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_count(s.c, n, out, d)
 	})
 }
 
-// AddSample makes a stage that passes one burst of every.
+// AddSample adds a stage that passes one of every `every` bursts.
 func (s *Session) AddSample(name string, every int) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_sample(s.c, n, C.uint32_t(every), out, d)
 	})
 }
 
-// AddForward makes a stage that sends bursts to a transmit queue.
+// AddForward adds a stage that sends bursts to a transmit queue.
 func (s *Session) AddForward(name string, tx Queue, policy Policy) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_forward(s.c, n, tx.c, C.int(policy), out, d)
 	})
 }
 
-// AddTap makes a stage that hands bursts to a task.
+// AddTap adds a stage that passes bursts to a task.
 func (s *Session) AddTap(name string, conf TapConf) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
 		return C.dq_stage_tap(s.c, n, conf.Waiter.c, C.uint64_t(conf.Tag), C.uint32_t(conf.Depth),
@@ -129,7 +129,7 @@ func (s *Session) AddTap(name string, conf TapConf) (Stage, error) {
 	})
 }
 
-// AddWriter makes a stage that writes files.
+// AddWriter adds a stage that writes files.
 func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 	c := C.dq_writer_conf{
 		kind:               C.int32_t(conf.Format.kind),
@@ -172,8 +172,8 @@ func addStage(name string, add func(*C.char, **C.dq_stage, *C.dq_diag) C.int) (S
 	return st, result("stage "+name, add(n.c, &st.c, &d), &d)
 }
 
-// AddPipe sends every burst of q through the stages in order; with a connection, the
-// bursts of that one only. Of a direct queue: owner's thread.
+// AddPipe passes every burst of q through the stages in order; with a connection, only that connection's bursts. Direct queue:
+// owner's thread.
 func (q Queue) AddPipe(stages []Stage, conn uint32) (Pipe, error) {
 	c := make([]*C.dq_stage, len(stages))
 	for i, st := range stages {
@@ -184,7 +184,7 @@ func (q Queue) AddPipe(stages []Stage, conn uint32) (Pipe, error) {
 	return p, result("pipe", C.dq_pipe_add(q.c, first(c), C.uint32_t(len(c)), C.uint32_t(conn), &p.c, &d), &d)
 }
 
-// Claim sends every burst of q through these stages first, once; its pipes get what they leave. Once, before the start.
+// Claim passes every burst of q once through these stages before its pipes, which get the rest. Once, before the start.
 func (q Queue) Claim(stages []Stage) error {
 	c := make([]*C.dq_stage, len(stages))
 	for i, st := range stages {
@@ -194,13 +194,13 @@ func (q Queue) Claim(stages []Stage) error {
 	return result("claim", C.dq_queue_claim(q.c, first(c), C.uint32_t(len(c)), &d), &d)
 }
 
-// Remove ends the pipe. Of a direct queue: owner's thread.
+// Remove ends the pipe. Direct queue: owner's thread.
 func (p Pipe) Remove() { C.dq_pipe_remove(p.c) }
 
-// Failure says why the stage does no more work, "" where it works. Any thread.
+// Failure returns why the stage failed, or "". Any thread.
 func (st Stage) Failure() string {
 	return read(func(buf *C.char, size C.size_t) { C.dq_stage_failure(st.c, buf, size) })
 }
 
-// Abandoned says whether the session's finish has left the stage behind, which got nowhere.
+// Abandoned reports whether the session's finish has abandoned the stage, which made no progress.
 func (st Stage) Abandoned() bool { return bool(C.dq_stage_abandoned(st.c)) }

@@ -5,29 +5,29 @@ package native
 */
 import "C"
 
-// VaryKind is how a field changes from packet to packet.
+// VaryKind is the kind of variation of a field from packet to packet.
 type VaryKind int32
 
 // Kinds of variation.
 const (
-	VaryInc    VaryKind = C.DQ_VARY_INC    // start, start + step, …, from max on to start; without a max from the largest value on to 0
-	VaryRandom VaryKind = C.DQ_VARY_RANDOM // anything in start..max
-	VaryToggle VaryKind = C.DQ_VARY_TOGGLE // start, and start with the bits of step turned, by turns
+	VaryInc    VaryKind = C.DQ_VARY_INC    // start, start + step, ..., wraps from max to start; without a max from the largest value to 0
+	VaryRandom VaryKind = C.DQ_VARY_RANDOM // random in start..max
+	VaryToggle VaryKind = C.DQ_VARY_TOGGLE // alternates between start and start with the bits of step inverted
 )
 
-// Vary is a field of a template that changes from packet to packet.
+// Vary is a field of a template that varies from packet to packet.
 type Vary struct {
 	Field            Field
 	Kind             VaryKind
 	Start, Step, Max uint64
-	Every            uint64 // packets with the same value; 0: 1
+	Every            uint64 // consecutive packets with the same value; 0: 1
 }
 
-// Template is a packet to send many times. The zero Template is none.
+// Template is a packet to send many times. The zero Template is no template.
 type Template struct{ c *C.dq_template }
 
-// NewTemplate makes a template; with checksums, those of IPv4, UDP and TCP are set in
-// each packet sent. The caller frees it; queues that send it keep it.
+// NewTemplate creates a template; with checksums, those of IPv4, UDP and TCP are computed for each packet sent. The caller frees
+// it; queues that send it have their own references.
 func NewTemplate(packet []byte, vary []Vary, checksums bool, seed int64) (Template, error) {
 	c := make([]C.dq_vary, len(vary))
 	for i, v := range vary {
@@ -50,5 +50,5 @@ func NewTemplate(packet []byte, vary []Vary, checksums bool, seed int64) (Templa
 // Free drops the caller's reference.
 func (t Template) Free() { C.dq_template_unref(t.c) }
 
-// Fill writes the packets of b, lengths too. Only single-segment bursts can be filled.
+// Fill writes the packets of b, lengths too. Only for single-segment bursts.
 func (t Template) Fill(b Burst) error { return status(C.dq_template_fill(t.c, b.c)) }

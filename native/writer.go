@@ -11,21 +11,21 @@ import (
 	"sync"
 )
 
-// Format is what a writer's files are: a row of native/writer/format.c.
+// Format is a file format of writers: a row of native/writer/format.c.
 type Format struct {
 	kind       int      // dq_writer_kind
 	Kind       string   // of its writers in scripts and manifests
-	Choice     string   // the word that chooses it among those of its kind; empty: there is but one
-	Suffix     string   // of the files' names
-	Options    []string // that its writers have beside those of all writers
-	Each       bool     // a file for each packet or burst, not one after the other
-	Aggregates bool     // it takes aggregates alone, and begins a file with the first of a shape
+	Choice     string   // its name among the formats of its kind; empty: the only one
+	Suffix     string   // of file names
+	Options    []string // writer options besides the common ones
+	Each       bool     // a file for each packet or burst
+	Aggregates bool     // accepts aggregates only, and starts a file when their shape changes
 }
 
-// Takes says whether writers of this format have the option.
+// Takes reports whether writers of this format have the option.
 func (f *Format) Takes(option string) bool { return slices.Contains(f.Options, option) }
 
-// Formats lists all; the first of a kind is what its writers write unless another is chosen.
+// Formats returns all formats; the first of a kind is the default of its writers.
 var Formats = sync.OnceValue(func() (list []Format) {
 	for kind := 0; ; kind++ {
 		f := C.dq_format_of(C.int(kind))
@@ -39,16 +39,15 @@ var Formats = sync.OnceValue(func() (list []Format) {
 	}
 })
 
-// WriteNames is what one burst has of its own. At most 200 bytes each.
+// WriteNames are settings for one burst. At most 200 bytes each.
 type WriteNames struct {
-	Prefix           string // of a file per packet: PREFIX_I for its packet I; empty: the writer's
-	Comment          string // of its packets in a pcapng
+	Prefix           string // of a file per packet: PREFIX_I for packet I; empty: the writer's
+	Comment          string // of its packets in a pcapng file
 	PacketDataOffset int
 }
 
-// Write hands b to a writer by reference; the caller keeps its own, and the packets are
-// read-only from now on. names: nil, or what the burst has of its own.
-// ErrNoSpace while the writer's ring is full, ErrNotReady once it has finished. Any thread.
+// Write passes b to a writer by reference; the caller keeps its own, and the packets become read-only. names: nil, or settings
+// for the burst. ErrNoSpace if the writer's ring is full, ErrNotReady once it has finished. Any thread.
 func (st Stage) Write(b Burst, names *WriteNames) (Op, error) {
 	var op Op
 	if names == nil {
@@ -64,13 +63,12 @@ func (st Stage) Write(b Burst, names *WriteNames) (Op, error) {
 	return op, status(C.dq_writer_write(st.c, b.c, &c, &op.c))
 }
 
-// WriterError is a writer's first error in words, empty when there is none. Any thread.
+// WriterError returns a writer's first error as text, or "". Any thread.
 func (st Stage) WriterError() string {
 	return read(func(buf *C.char, size C.size_t) { C.dq_writer_error(st.c, buf, size) })
 }
 
-// WriterPaths lists the files that a writer writes, or wrote last, one for each of its
-// folders that has some. Any thread.
+// WriterPaths returns the files that a writer is writing, or wrote last, one for each of its folders that has some. Any thread.
 func (st Stage) WriterPaths() []string {
 	var paths []string
 	for dir, more := 0, true; more; dir++ {
@@ -84,18 +82,17 @@ func (st Stage) WriterPaths() []string {
 	return paths
 }
 
-// WriterFile is one of the files of a writer.
+// WriterFile is one of a writer's files.
 type WriterFile struct {
 	Path                  string
 	Bytes, Packets        uint64 // at its end; packets, or aggregates
-	FirstNS, LastNS       int64  // receive times of the first and the last packet handed to it
-	FirstBatch, LastBatch uint64 // of aggregates: their ids
+	FirstNS, LastNS       int64  // receive times of its first and last packet
+	FirstBatch, LastBatch uint64 // ids of its first and last aggregate
 	CRC32C                uint32
-	Closed, Deleted       bool // until it is closed only the path is right
+	Closed, Deleted       bool // until it is closed only the path is valid
 }
 
-// WriterFiles lists the files in the order in which they were begun, but those of a file per
-// packet or burst. Any thread.
+// WriterFiles returns the files in the order of their creation, except those of a file per packet or burst. Any thread.
 func (st Stage) WriterFiles() []WriterFile {
 	var list []WriterFile
 	var f C.dq_writer_file

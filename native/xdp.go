@@ -19,13 +19,13 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// The program that decides which frames are ours, built from engine/xdp/bpf/steer.bpf.c (make bpf).
+// The program that selects the frames of the engine, built from engine/xdp/bpf/steer.bpf.c (make bpf).
 //
 //go:embed engine/xdp/bpf/steer.bpf.o
 var steerObject []byte
 
-// steering is the eBPF program of one device, with what fills its maps. The link holds the program to the device:
-// it goes when the process ends, however it ends.
+// steering is the eBPF program of one device, with access to its maps. The link attaches the program to the device: it is
+// detached when the process ends in any way.
 type steering struct {
 	objects struct {
 		Program *ebpf.Program `ebpf:"steer"`
@@ -38,10 +38,10 @@ type steering struct {
 	}
 	c      *C.dq_steer
 	link   link.Link
-	native bool // in the driver
+	native bool // driver mode
 }
 
-// loadSteering loads the program; it is attached to nothing.
+// loadSteering loads the program without attaching it.
 func loadSteering() (*steering, error) {
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(steerObject))
 	if err != nil {
@@ -65,7 +65,7 @@ func loadSteering() (*steering, error) {
 	return s, nil
 }
 
-// attach binds the program to a device: in its driver, else behind it.
+// attach attaches the program to a device: in driver mode, else in generic mode.
 func (s *steering) attach(device string) error {
 	dev, err := net.InterfaceByName(device)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *steering) attach(device string) error {
 	return err
 }
 
-// change takes rules out and others in: the frames that some rule matches are ours.
+// change removes and adds rules: the engine gets the frames that some rule matches.
 func (s *steering) change(gone, add []Rule) error {
 	var d C.dq_diag
 	rc := C.dq_steer_change(s.c, (*C.dq_rule)(unsafe.Pointer(first(gone))), C.uint32_t(len(gone)),
@@ -89,14 +89,14 @@ func (s *steering) change(gone, add []Rule) error {
 	return result("flows", rc, &d)
 }
 
-// isolate makes only what some rule matches ours, or else everything; drop drops what is ours.
+// isolate selects only frames that some rule matches, else all; drop drops the selected frames.
 func (s *steering) isolate(isolated bool) { C.dq_steer_isolate(s.c, C.bool(isolated)) }
 func (s *steering) drop(drop bool)        { C.dq_steer_drop_all(s.c, C.bool(drop)) }
 
-// run makes the program decide; else everything is the kernel's.
+// run enables the program; else all frames go to the kernel.
 func (s *steering) run(run bool) { C.dq_steer_run(s.c, C.bool(run)) }
 
-// close detaches the program and frees all; the sockets are closed already.
+// close detaches the program and frees everything; the sockets must be closed.
 func (s *steering) close() {
 	if s.link != nil {
 		s.link.Close()
@@ -109,13 +109,13 @@ func (s *steering) close() {
 	}
 }
 
-// xdpIface is an interface whose engine takes an eBPF program, and its device.
+// xdpIface is an interface of engine xdp, and its device.
 type xdpIface struct {
 	Iface
 	device string
 }
 
-// steer gives the interface its program, or the reason why it has none: its engine then does without, or refuses to
+// steer attaches a program to the interface, or passes on the reason of the failure: the engine then runs without, or fails to
 // open.
 func (i xdpIface) steer() *steering {
 	var x C.dq_xdp
@@ -141,14 +141,14 @@ func (i xdpIface) steer() *steering {
 	return s
 }
 
-// WantedBy says whether some of the rules matches an Ethernet frame, as the classifier in user space sees it.
+// WantedBy reports whether some rule matches an Ethernet frame, according to the classifier in user space.
 func WantedBy(rules []Rule, frame []byte) (bool, error) {
 	var d C.dq_diag
 	rc := C.dq_rules_want((*C.dq_rule)(unsafe.Pointer(first(rules))), C.uint32_t(len(rules)), (*C.uint8_t)(first(frame)), C.uint32_t(len(frame)), &d)
 	return rc > 0, result("flows", min(rc, 0), &d)
 }
 
-// steerCounts is what the program has counted: frames that went to a socket, to the kernel, or nowhere.
+// steerCounts are the program's counters: frames to a socket, to the kernel, and dropped.
 type steerCounts struct{ Ours, Passed, Dropped uint64 }
 
 func (s *steering) counts() steerCounts {

@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// load gives a program that is attached to nothing, or skips the test.
+// load returns an unattached program, or skips the test.
 func load(t *testing.T) *steering {
 	t.Helper()
 	s, err := loadSteering()
@@ -27,7 +27,7 @@ func load(t *testing.T) *steering {
 	return s
 }
 
-// ours runs the program on a frame. Without a socket in its map it passes what is ours, and counts it.
+// ours runs the program on a frame. Without a socket in its map it passes selected frames, and counts them.
 func (s *steering) ours(t *testing.T, frame []byte) bool {
 	t.Helper()
 	before := s.counts()
@@ -43,7 +43,7 @@ func (s *steering) ours(t *testing.T, frame []byte) bool {
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// The values are few, so that rules and frames often agree.
+// The value ranges are small, so that rules and frames often match.
 func randomAddr4(r *rand.Rand) uint32 { return 0x0a000000 | uint32(r.IntN(3)) }
 func randomPort(r *rand.Rand) uint16  { return pick[uint16](r, 4000, 4001, 7148) }
 func randomMAC(r *rand.Rand) [6]byte  { return [6]byte{2, 0, 0, 0, 0, byte(r.IntN(3))} }
@@ -78,7 +78,7 @@ func randomRule(r *rand.Rand) Rule {
 	return Rule{Match: m, FlowID: 1, NQueues: 1}
 }
 
-// acceptedRules makes n rules that the classifier takes, each of an order of its own.
+// acceptedRules returns n rules that the classifier accepts, with distinct orders.
 func acceptedRules(r *rand.Rand, n int) []Rule {
 	var rules []Rule
 	for len(rules) < n {
@@ -158,7 +158,7 @@ func randomFrame(r *rand.Rand) []byte {
 		f = append(append(f, 0x08, 0x00), randomIPv4(r)...)
 	}
 	switch r.IntN(6) {
-	case 0: // cut
+	case 0: // truncated
 		f = f[:r.IntN(len(f)+1)]
 	case 1: // padded
 		f = append(f, make([]byte, r.IntN(30))...)
@@ -166,7 +166,7 @@ func randomFrame(r *rand.Rand) []byte {
 	return f
 }
 
-// TestSteerAgrees: the kernel's program wants exactly the frames that the classifier in user space wants.
+// TestSteerAgrees checks that the kernel's program selects exactly the frames that the user-space classifier selects.
 func TestSteerAgrees(t *testing.T) {
 	s := load(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -178,7 +178,7 @@ func TestSteerAgrees(t *testing.T) {
 		add := acceptedRules(r, pick(r, 0, 1, 3, 10, 40, 300))
 		s.drop(r.IntN(2) == 0)
 		if err := s.change(rules[cut:], add); errors.Is(err, ErrNoSpace) {
-			refused++ // all stays as it was
+			refused++ // nothing has changed
 		} else if err != nil {
 			t.Fatal(err)
 		} else {
@@ -190,7 +190,7 @@ func TestSteerAgrees(t *testing.T) {
 		for range 150 {
 			f := randomFrame(r)
 			if len(f) < 14 {
-				continue // no device hands over less
+				continue // shorter than any frame of a device
 			}
 			want, err := WantedBy(rules, f)
 			if err != nil {
@@ -211,7 +211,7 @@ func TestSteerAgrees(t *testing.T) {
 	}
 }
 
-// Of many rules any one may go; what is refused leaves all as it was.
+// TestSteerChanges removes any of many rules; a rejected change must leave all as it was.
 func TestSteerChanges(t *testing.T) {
 	s := load(t)
 	port := func(n int) Rule {
@@ -239,7 +239,7 @@ func TestSteerChanges(t *testing.T) {
 	}
 	change(nil, many)
 	change(many[17:18], nil)
-	change(nil, many[16:17]) // two rules for one port, one of which goes again
+	change(nil, many[16:17]) // two rules for one port, one of which is removed again
 	change(many[16:17], nil)
 	for n, want := range map[uint16]bool{16: true, 17: false, 4999: true, 5000: false} {
 		if got := s.ours(t, to(n)); got != want {
