@@ -18,4 +18,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // editing a header rebuilds every importing package

@@ -13,7 +13,7 @@ void dqi_conn_table_init(dqi_conn_table *t, const dq_iface *i, size_t bytes) {
     t->bytes = bytes;
 }
 
-// The slot for the next id, made if there was none yet; NULL: it is taken.
+// Returns the slot of the next id, allocating it if necessary; NULL if it is in use.
 static dqi_conn *next_slot(dqi_conn_table *t, uint32_t *id, bool *anew) {
     t->seq = (t->seq + 1) & ID_MASK;
     if (t->seq == 0) t->seq = 1;

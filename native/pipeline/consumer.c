@@ -8,7 +8,7 @@ bool dqi_consumer_init(dqi_consumer *t, uint32_t depth, int policy) {
 }
 
 bool dqi_consumer_put(dqi_consumer *t, dq_burst *b, uint32_t tag) {
-    uint32_t n = b->n; // the consumer may have it already when the push returns
+    uint32_t n = b->n; // read first: the consumer may own b once it is pushed
     dqi_gauge_add(&t->held, n);
     if (dqi_ring_push(&t->ring, b, tag)) return true;
     dqi_gauge_add(&t->held, -(int64_t)n);
@@ -25,7 +25,7 @@ bool dqi_consumer_has_room(dqi_consumer *t) {
 int dqi_consumer_refuse(dqi_consumer *t, bool wait, dqi_node *node, const dq_burst *b) {
     if (wait) {
         atomic_store(&t->stalled, b->queue);
-        dqi_consumer_has_room(t); // the consumer may have made some before it could see who waits
+        dqi_consumer_has_room(t); // the consumer may have freed space before `stalled` was visible to it
         return DQ_NOT_READY;
     }
     dqi_drop(&node->c, DQ_DROP_BEHIND, b->n);

@@ -1,30 +1,31 @@
-// dq_op.h: work that ends later, on a thread of its own: its account, and how a task hears of its end.
+// dq_op.h: asynchronous operations: progress counters and completion events for tasks.
 #ifndef DQ_OP_H
 #define DQ_OP_H
 
 #include "pipeline/dq_pipeline.h"
 
-// What became of an operation so far.
+// Progress of an operation.
 typedef struct dq_op_state {
-    bool done;                  // nothing more will change
-    uint32_t completed, failed; // of its parts, packets mostly
+    bool done;                  // all values are final
+    uint32_t completed, failed; // parts, usually packets
     uint64_t bytes;             // of the completed ones
 } dq_op_state;
 
-// An operation of so many parts, which whoever does the work settles one by one; it ends with the last. The
-// caller's until dq_op_free. DQ_ESYS - ENOMEM.
+// Creates an operation of `parts` parts, which the worker settles one by one; it completes with the last. The
+// caller frees it with dq_op_free. Returns DQ_ESYS - ENOMEM without memory.
 int dq_op_new(uint32_t parts, dq_op **out);
-// n more parts are done, and so many bytes; or failed, for the reason in words. op NULL: no effect. Any
-// thread.
+// Settle n more parts: as completed, with the given bytes, or as failed, with the reason as text. No effect
+// if op is NULL. Any thread.
 void dq_op_ok(dq_op *op, uint32_t n, uint64_t bytes);
 void dq_op_lost(dq_op *op, uint32_t n, const char *why);
-// Any thread, also when the session has gone; dq_op_error: the first failure in words, or empty.
+// Read the progress, and the text of the first failure (empty: none). Any thread, also after the session has
+// closed.
 void dq_op_read(const dq_op *op, dq_op_state *out);
 void dq_op_error(const dq_op *op, char *buf, size_t len);
-// Tells w's task of the end, once, as an event DQ_EV_OP with this tag: at its next wait where the operation
-// has ended already. INVALID_PARAMETER: it is watched. Any thread.
+// Posts one DQ_EV_OP event with this tag to w's task on completion; if the operation has already completed,
+// at the task's next wait. INVALID_PARAMETER: it has a watcher. Any thread.
 int dq_op_watch(dq_op *op, dq_waiter *w, uint64_t tag);
-// Lets go of it; the work goes on. NULL is fine.
+// Releases the caller's reference; the work continues. NULL is allowed.
 void dq_op_free(dq_op *op);
 
 #endif

@@ -1,4 +1,4 @@
-// dq_pipeline.h: queues at work: sending, waiting, pipes and stages.
+// dq_pipeline.h: queue operations: sending, waiting, pipes and stages.
 #ifndef DQ_PIPELINE_H
 #define DQ_PIPELINE_H
 
@@ -6,46 +6,48 @@
 #include "program/dq_program.h"
 
 // ---- queues -----------------------------------------------------------------------------------------------
-// A burst of n packets with buffers of each of q's regions, lengths 0. The caller owns it.
+// Allocates a burst of n packets with buffers of each of q's regions, lengths 0. The caller owns it.
 // NO_FREE_BURST_BUFFERS, NO_FREE_PACKET_BUFFERS, INVALID_PARAMETER (n is 0 or above the batch size),
 // NOT_SUPPORTED (q has no regions).
 int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out);
-// Queues b for sending. Takes the caller's reference on DQ_OK only. NO_SPACE_AVAILABLE when the ring is full,
-// when b's connection has its share of the queue already, as its peer doesn't read, or, where there are
-// several connections, when half of what the queue has is still to be looked at. NOT_SUPPORTED: segments of b
-// lie where the CPU can't read them, and q's own regions have no such memory there. In direct mode, on the
-// owner's thread, sends what can be sent at once.
+// Queues b for sending; consumes the caller's reference on DQ_OK only. NO_SPACE_AVAILABLE: the ring is full;
+// b's connection has used its share of the queue because its peer does not read; or, with several
+// connections, half of the queue's bursts are not yet processed. NOT_SUPPORTED: segments of b are in memory
+// the CPU can't read and q's own regions have no such memory in these segments. In direct mode, on the
+// owner's thread, sends immediately what can be sent.
 int dq_tx_send(dq_queue *q, dq_burst *b);
-// Changes the pace: bits/s and packets/s of what the queue holds (frames without FCS, or payloads); 0: not
+// Sets the pace in bits/s and packets/s of the queue's packets (frames without FCS, or payloads); 0: not
 // limited.
 void dq_tx_pace(dq_queue *q, double bps, double pps);
-// Instead of a pace: packets leave with the gaps of their receive times divided by speed (above 0). Those of
-// templates and those with send times don't.
+// Replaces the pace: packets leave with the gaps of their receive times divided by speed (above 0). Packets
+// of templates and packets with send times are not affected.
 void dq_tx_follow(dq_queue *q, double speed);
-// Where its receive times come from (dq_stamps), known once the session is open.
+// Returns the source of q's receive times (dq_stamps), known once the session is open.
 int dq_rx_stamps(const dq_queue *q);
-// 1: the device keeps to the send times of a transmit queue's packets, 0: the queue's poller does.
+// Returns 1 if the device enforces the send times of a transmit queue's packets, 0 if the queue's poller
+// does.
 int dq_tx_device_times(const dq_queue *q);
-// Discards what waits in a receive queue, counted as flushed. Packets discarded.
+// Discards the packets waiting in a receive queue, counted as flushed; returns their number.
 int64_t dq_rx_flush(dq_queue *q);
 
-// The queue's own thread sends count packets of t (0: until the stop) at the queue's pace. Replaces what was
-// being transmitted; t NULL ends it. t must outlive the transmission. INVALID_PARAMETER when t is longer than
-// a buffer.
+// Makes the queue's poller send count packets of t (0: until the stop) at the queue's pace. Replaces the
+// current transmission; t NULL ends it. t must outlive the transmission. INVALID_PARAMETER if t is longer
+// than a buffer.
 int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count);
-// Packets of a transmit queue that have not left yet: those given to it, in its engine too, and the rest of a
-// transmission; UINT64_MAX: that has no end. Any thread.
+// Returns the packets of a transmit queue that have not left yet: queued, inside the engine, and the rest of
+// a transmission; UINT64_MAX if the transmission is unlimited. Any thread.
 uint64_t dq_tx_waiting(const dq_queue *q);
-// Packets of the current transmission still to be sent; UINT64_MAX for one without end, 0 when none.
+// Returns the packets of the current transmission still to be sent; UINT64_MAX if unlimited, 0 if there is
+// none.
 uint64_t dq_tx_remaining(const dq_queue *q);
 
 // ---- waiting ----------------------------------------------------------------------------------------------
 
 typedef enum dq_event_kind { DQ_EV_BURST = 1, DQ_EV_CONNECT, DQ_EV_DISCONNECT, DQ_EV_OP } dq_event_kind;
 
-// One thing that happened. BURST: b is the receiver's reference. CONNECT/DISCONNECT: conn and, in code, the
-// reason (0 or a negative dq_err). OP: the operation that is watched with this tag has ended (dq_op.h). tag
-// is what the tap was made with.
+// An event. BURST: b is the receiver's reference. CONNECT/DISCONNECT: conn and, in code, the reason (0 or a
+// negative dq_err). OP: the operation watched with this tag has completed (dq_op.h). tag is the one given to
+// the tap.
 typedef struct dq_event {
     uint64_t tag;
     int32_t kind;
@@ -57,14 +59,14 @@ typedef struct dq_event {
 
 int dq_waiter_new(dq_waiter **out, dq_diag *diag);
 void dq_waiter_free(dq_waiter *w);
-// Makes w's task the owner of a direct queue (of none before, or of another that is not waiting).
+// Makes w's task the owner of a direct queue, which has no owner or one that is not waiting.
 int dq_waiter_adopt(dq_waiter *w, dq_queue *q);
-// Ends that, where it is so: w polls q no more. Its task's thread, or while that is not waiting.
+// Ends w's ownership of q, if any. On its task's thread, or while the task is not waiting.
 void dq_waiter_disown(dq_waiter *w, dq_queue *q);
-// Ends a dq_wait of w now, or its next one. Any thread.
+// Ends the current dq_wait of w, or its next one. Any thread.
 void dq_waiter_wake(dq_waiter *w);
-// Serves w's direct queues and taps: returns as soon as there are events (their number, at most max), after
-// timeout_ns (0 events; negative: for ever), or after dq_waiter_wake. Owner's thread; blocks.
+// Serves w's direct queues and taps. Returns the number of events (at most max) as soon as there are any, or
+// 0 after timeout_ns (negative: no timeout) or after dq_waiter_wake. Owner's thread; blocks.
 int dq_wait(dq_waiter *w, int64_t timeout_ns, dq_event *ev, int max);
 
 // ---- pipes ------------------------------------------------------------------------------------------------
@@ -80,35 +82,35 @@ typedef struct dq_filter_conf {
     uint32_t n_cbpf;
 } dq_filter_conf;
 
-// Stages belong to the session and end with it. Names are unique in a session.
+// Stages belong to the session and are freed with it. Names are unique within a session.
 int dq_stage_filter(dq_session *s, const char *name, const dq_filter_conf *conf, dq_stage **out,
                     dq_diag *diag);
 int dq_stage_count(dq_session *s, const char *name, dq_stage **out, dq_diag *diag);
-// Passes one burst of `every`.
+// Passes one of every `every` bursts.
 int dq_stage_sample(dq_session *s, const char *name, uint32_t every, dq_stage **out, dq_diag *diag);
 int dq_stage_forward(dq_session *s, const char *name, dq_queue *tx, int policy, dq_stage **out,
                      dq_diag *diag);
-// Rewrites fields of every packet where it lies, by the rules in order (copied); csum: dq_csum, or
-// DQ_CSUM_COMPUTE. Packets without a field keep the others' changes. A pipe of which a stage does so to what
-// comes has that alone.
+// Rewrites fields of every packet in place, by the rules in order (copied); csum: dq_csum, or
+// DQ_CSUM_COMPUTE. A packet that lacks a field keeps the changes of the other rules. A pipe with such a stage
+// acting on received packets is the only one to get them.
 int dq_stage_rewrite(dq_session *s, const char *name, const dq_rewrite_rule *rules, uint32_t n, int csum,
                      dq_stage **out, dq_diag *diag);
-// Hands bursts to w's task as events with this tag; depth bursts may wait. sample: one of so many bursts (1:
-// all).
+// Delivers bursts to w's task as events with this tag; up to depth bursts are queued. sample: delivers one of
+// every `sample` bursts (1: all).
 int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, uint32_t depth, int policy,
                  uint32_t sample, dq_stage **out, dq_diag *diag);
 
-// Sends every burst of q through the stages in order. Adding and removing are safe while packets flow (the
-// queue's worker is held for a moment). A direct queue's pipes change on its owner's thread. conn != 0:
-// bursts of that connection only, and they go to no other pipe.
+// Sends every burst of q through the stages in order. Pipes may be added and removed while packets flow: the
+// queue's worker pauses briefly. The pipes of a direct queue change on its owner's thread. conn != 0: only
+// bursts of that connection, which then reach no other pipe.
 int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn, dq_pipe **out,
                 dq_diag *diag);
 void dq_pipe_remove(dq_pipe *p);
-// Every burst of q goes through these stages first, once, and its pipes get what they leave. Once, before the
-// start.
+// Sends every burst of q through these stages first; q's pipes get the remaining packets. May be called once,
+// before the start.
 int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag);
-// What the sources of a stage's own queue hold, and so it: payloads, which is so until this says frames.
-// Before it has a source.
+// Sets whether the sources of a stage's own queue, and so the queue, carry payloads (the default) or frames.
+// Before the queue has a source.
 void dq_stage_queue_holds(dq_queue *q, bool payloads);
 
 #endif

@@ -1,4 +1,4 @@
-// finish.c: stages end, each in its own time, but none without an end.
+// finish.c: bounded termination of a session's stages.
 #include "pipeline/finish.h"
 #include "core/clock.h"
 #include "core/session.h"
@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <time.h>
 
-#define PAUSE_MIN 20000 // between two looks at what goes on
+#define PAUSE_MIN 20000 // ns between two checks for progress
 #define PAUSE_MAX 2000000
 
 static void *finish_stage(void *arg) {
     dq_stage *st = arg;
     st->ops->finish(st);
-    atomic_store(&st->finished, true); // nothing of the stage is touched any more
+    atomic_store(&st->finished, true); // the stage is not accessed after this
     return NULL;
 }
 
@@ -31,7 +31,7 @@ static void begin(dq_stage *st) {
         atomic_store(&st->finished, true);
 }
 
-// How many stages go on; *held: the packets that those have.
+// Returns the number of unfinished stages; *held: their packets.
 static uint32_t going_on(const dq_session *s, uint64_t *held) {
     uint32_t n = 0;
     *held = 0;

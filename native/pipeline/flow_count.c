@@ -1,4 +1,4 @@
-// flow_count.c: an open hash of flow ids; slots are taken and never given back.
+// flow_count.c: open-addressing hash table of flow ids; slots are never freed.
 #include "pipeline/flow_count.h"
 #include "pipeline/iface.h"
 
@@ -15,7 +15,7 @@ typedef struct slot {
 struct dqi_flow_counts {
     _Atomic uint32_t used; // slots
     slot others;
-    uint16_t order[DQ_FLOW_COUNTS]; // in which slots came to be used, so that readers look at no others
+    uint16_t order[DQ_FLOW_COUNTS]; // used slots in order of first use, for readers
     slot slots[SLOTS];
 };
 
@@ -54,7 +54,7 @@ static void add(dqi_flow_counts *c, uint32_t id, uint64_t packets, uint64_t byte
     dqi_add(&s->bytes, bytes);
 }
 
-// Whether n > 0 packets are of one flow. No branch within: it runs on several at once.
+// Whether n > 0 packets have the same flow. Branch-free, so that it vectorizes.
 static bool of_one(const uint32_t *flow, uint32_t n) {
     uint32_t differ = 0;
     for (uint32_t i = 1; i < n; i++)
@@ -63,14 +63,14 @@ static bool of_one(const uint32_t *flow, uint32_t n) {
 }
 
 void dqi_flow_count(dqi_flow_counts *c, const dq_burst *b, uint32_t from, uint64_t bytes) {
-    if (b->to_columns) return; // where there never were rules
+    if (b->to_columns) return; // only on interfaces that never had rules
     if (of_one(b->flow + from, b->n - from)) {
         add(c, b->flow[from], b->n - from, bytes);
         return;
     }
     for (uint32_t i = from; i < b->n;) {
         uint32_t id = b->flow[i], first = i;
-        for (bytes = 0; i < b->n && b->flow[i] == id; i++) // neighbours are often of one flow
+        for (bytes = 0; i < b->n && b->flow[i] == id; i++) // adjacent packets often have the same flow
             bytes += length(b, i);
         add(c, id, i - first, bytes);
     }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 struct dqi_flow_rules {
-    dqi_flow_table *tab; // of those that leave frames as they are
-    dqi_layers *layers;  // of those that take headers off, which are asked first; NULL: there are none
+    dqi_flow_table *tab; // rules that leave frames unchanged
+    dqi_layers *layers;  // decapsulating rules, matched first; NULL: none
     _Atomic uint32_t refs;
 };
 
@@ -29,7 +29,7 @@ dqi_flow_rules *dqi_flows_hold(dqi_flows *f) {
     return r;
 }
 
-// What *mine names can't be freed and made anew meanwhile.
+// The reference to *mine prevents reuse of its address.
 dqi_flow_rules *dqi_flows_look(dqi_flows *f, dqi_flow_rules **mine) {
     if (__atomic_load_n(&f->rules, __ATOMIC_RELAXED) == *mine) return *mine;
     dqi_flows_let_go(*mine);
@@ -56,7 +56,7 @@ const dq_rule *dqi_flows_rule(const dqi_flow_rules *r, uint64_t order) {
     return l ? &l->rule : dqi_flow_table_rule(r->tab, order);
 }
 
-// Takes the reference over.
+// Consumes the reference to r.
 static void exchange(dqi_flows *f, dqi_flow_rules *r) {
     dqi_lock(&f->lock);
     dqi_flow_rules *old = f->rules;
@@ -70,11 +70,11 @@ void dqi_flows_put_back(dqi_flows *f, dqi_flow_rules *r) {
     exchange(f, r);
 }
 
-// A change on its way, parted: flows that take headers off have a table of their own.
+// A change, split: decapsulating rules have a table of their own.
 typedef struct change {
     uint64_t *gone;
     dq_rule *add;
-    dqi_layered *layered; // all that there will be
+    dqi_layered *layered; // all resulting decapsulating rules
     uint32_t n_gone, n_add, n_layered;
 } change;
 
@@ -98,7 +98,7 @@ static bool changes_layers(const dqi_layers *old, const uint64_t *gone, uint32_t
     return false;
 }
 
-// False: no memory.
+// Returns false without memory.
 static bool part(const dq_iface *i, const dqi_layers *old, const uint64_t *gone, uint32_t n_gone,
                  const dq_rule *add, uint32_t n_add, change *c) {
     uint32_t n_old;
@@ -127,7 +127,7 @@ static int make_tab(const dqi_flow_rules *old, const uint64_t *gone, uint32_t n_
                : dqi_flow_table_build(add, n_add, out, diag);
 }
 
-// Makes r what old (NULL: nothing) becomes.
+// Fills r with the result of applying the change to old (NULL: empty).
 static int make_rules(const dqi_flow_rules *old, const dq_iface *i, const uint64_t *gone, uint32_t n_gone,
                       const dq_rule *add, uint32_t n_add, dqi_flow_rules *r, dq_diag *diag) {
     dqi_layers *layers = old ? old->layers : NULL;

@@ -1,4 +1,4 @@
-// iface.c: interfaces, and calls that go to their engines or say that an engine lacks them.
+// iface.c: interfaces, and dispatch of calls to their engines, with errors for unsupported ones.
 #include "pipeline/actions.h"
 #include "pipeline/engine.h"
 #include "core/err.h"
@@ -62,8 +62,8 @@ int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_di
 // ---- events -----------------------------------------------------------------------------------------------
 
 #define EVENT_DEPTH   16384
-#define EVENT_MARGIN  DQ_MAX_QUEUES // events of connections that end just now, one in each thread
-#define EVENTS_OF_ONE 2             // its beginning and its end
+#define EVENT_MARGIN  DQ_MAX_QUEUES // for connections ending concurrently, one per thread
+#define EVENTS_OF_ONE 2             // connect and disconnect
 
 int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag) {
     if (!i->ops->conns)
@@ -118,7 +118,7 @@ void dqi_iface_free(dq_iface *i) {
     free(i);
 }
 
-// ---- calls that an engine may lack ------------------------------------------------------------------------
+// ---- optional engine calls --------------------------------------------------------------------------------
 
 static int lacks(const dq_iface *i, const char *what, dq_diag *diag) {
     return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s has no %s", i->conf.name, i->ops->name,

@@ -22,20 +22,21 @@ struct dq_iface {
     dq_queue *rx[DQ_MAX_QUEUES], *tx[DQ_MAX_QUEUES];
     void *given;                        // to its engine before the open; freed with the interface
     _Atomic(dqi_tap *) events;          // connect and disconnect events
-    _Atomic(dqi_responder *) responder; // responder.h; NULL: it says nothing by itself
+    _Atomic(dqi_responder *) responder; // responder.h; NULL: none
     dqi_rx_acts *rx_acts;               // flows with actions (actions.h); NULL: none
-    dqi_spin tx_lock;                   // of the pointer to
+    dqi_spin tx_lock;                   // protects the pointer
     _Atomic(dqi_tx_acts *) tx_acts;     // transmit flows (actions.h); NULL: none
 };
 
-// Posts an event to whoever listens to i's connections. Any thread; false: nobody does, or the ring is full.
+// Posts an event to the listener of i's connections. Returns false without a listener, or if the ring is
+// full. Any thread.
 bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);
-// Whether there is room for all events of n_conns connections, those that there are and one more: the end of
-// none may be lost, so that a new one waits until the listener has read on. Any thread.
+// Whether the event ring has space for all events of n_conns connections, including a new one: disconnect
+// events must not be lost, so a new connection waits until the listener has caught up. Any thread.
 bool dqi_iface_event_room(const dq_iface *i, uint32_t n_conns);
 
-// How many segments of interfaces' queues have their buffers from the region. *queue (may be NULL): the name
-// of the first of these queues, or NULL.
+// Returns how many segments of interface queues use the region. *queue (may be NULL): the name of the first
+// such queue, or NULL.
 uint32_t dqi_region_uses(const dq_session *s, const dq_region *r, const char **queue);
 
 #endif

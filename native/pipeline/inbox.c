@@ -3,8 +3,8 @@
 #include "pipeline/queue.h"
 #include "core/region.h"
 
-#define UNREAD_BATCHES 4  // what a queue without a consumer keeps: packets of so many batches,
-#define UNREAD_BURSTS  64 // in so many bursts
+#define UNREAD_BATCHES 4  // limit of a queue without a consumer, in batches
+#define UNREAD_BURSTS  64 // and in bursts
 
 bool dqi_inbox_init(dqi_inbox *x, uint32_t n) { return dqi_ring_init(&x->in, n); }
 
@@ -12,7 +12,7 @@ void dqi_inbox_free(dqi_inbox *x) { dqi_ring_free(&x->in); }
 
 static bool is_read(const dq_queue *rx) { return atomic_load_explicit(&rx->consumed, memory_order_relaxed); }
 
-// Its packets must not hold the senders' buffers.
+// Unread packets must not exhaust the senders' buffers.
 bool dqi_inbox_full(const dq_queue *rx, const dqi_inbox *x, uint32_t num_bufs) {
     if (is_read(rx)) return false;
     int64_t most = UNREAD_BATCHES * (int64_t)rx->conf.batch_size;
@@ -32,7 +32,7 @@ bool dqi_inbox_push(dq_queue *rx, dqi_inbox *x, dq_burst *b) {
         dqi_gauge_add(&x->packets, -(int64_t)n);
         return false;
     }
-    dqi_add_shared(&rx->c.in, n); // by the senders: several may feed one queue
+    dqi_add_shared(&rx->c.in, n); // shared: several senders may feed one queue
     dqi_add_shared(&rx->c.in_bytes, bytes);
     dqi_queue_kick(rx);
     return true;
@@ -54,7 +54,7 @@ void dqi_inbox_advance(dqi_inbox *x, uint32_t n) {
     x->head = NULL;
 }
 
-// Hands the whole head over in place of the empty current burst.
+// Replaces the empty current burst with the whole head.
 static int exchange(dqi_inbox *x, dq_burst **b) {
     dq_burst *in = x->head;
     dqi_burst_take_clock(in, *b);

@@ -1,5 +1,5 @@
-// ledger.c: every account of a session as lines. Counters are read while their writers go on: each is
-// monotone, and the sums are exact when nothing moves.
+// ledger.c: the lines of a session's ledger. Counters are read while their writers run: each is monotone, and
+// the sums are exact once packets stop moving.
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
@@ -43,7 +43,7 @@ static void queue_line(dq_queue *q, dq_line *l) {
     l->pace_speed = atomic_load_explicit(&q->pace.speed, memory_order_relaxed);
     l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);
     if (!q->owner) return;
-    l->kind = DQ_LINE_STAGE; // what leaves a stage: named after it, "blocks.aggregates"
+    l->kind = DQ_LINE_STAGE; // output of a stage: named after it, "blocks.aggregates"
     l->queue[0] = 0;
 }
 
@@ -58,7 +58,7 @@ static void add_pipes(const dq_queue *q, const dq_stage *st, dq_line *l) {
         add_pipe(q->pipes[p], st, l);
 }
 
-// Adds what the nodes of this stage counted in every pipe.
+// Adds the counters of this stage's nodes in all pipes.
 static void add_nodes(const dq_session *s, const dq_stage *st, dq_line *l) {
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++)
@@ -83,7 +83,7 @@ static void stage_line(const dq_session *s, const dq_stage *st, dq_line *l) {
 typedef struct sink {
     dq_line *lines;
     uint32_t n, max;
-    dq_line spare; // takes what doesn't fit
+    dq_line spare; // receives lines beyond max
 } sink;
 
 static dq_line *next_line(sink *k) { return k->n++ < k->max ? &k->lines[k->n - 1] : &k->spare; }
@@ -168,13 +168,13 @@ uint32_t dq_faults(const dq_session *s, dq_fault *out, uint32_t max) {
     return n;
 }
 
-// Where histograms are put: those that fit; n: how many there are.
+// Output of histograms; n: total, including those that do not fit.
 typedef struct shelf {
     dq_histogram *out;
     uint32_t n, max;
 } shelf;
 
-// A place for one more, empty; NULL: there is no room.
+// Returns the next histogram, initialized; NULL: no space.
 static dq_histogram *next_histogram(shelf *k, const char *name, dq_histogram_kind kind, uint32_t queue_id) {
     if (k->n++ >= k->max) return NULL;
     dq_histogram *h = &k->out[k->n - 1];

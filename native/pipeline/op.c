@@ -1,8 +1,8 @@
-// op.c: operations: the work adds, the task looks or is told; whoever lets go last frees.
+// op.c: reference-counted operations, shared by the worker and the task.
 //
-// The end comes once, on the thread that settles the last part: its burst goes back, then the operation is
-// done, then its watcher hears of it. A watch that comes after the end is told at once, by the same rule
-// under the same lock.
+// Completion happens once, on the thread that settles the last part: the burst is released, the operation
+// marked done, and the watcher notified. A watch added after completion is notified immediately, under the
+// same lock.
 #include "pipeline/op.h"
 #include "core/dq_burst.h"
 #include "pipeline/waiter.h"
@@ -13,30 +13,30 @@
 #include <string.h>
 
 struct dq_op {
-    _Atomic uint32_t refs, left; // left: parts that are open
+    _Atomic uint32_t refs, left; // left: unsettled parts
     _Atomic uint32_t completed, failed;
     _Atomic uint64_t bytes;
     _Atomic bool done;
-    dqi_spin lock; // of what follows
+    dqi_spin lock; // protects the following fields
     char error[256];
     bool ended;
-    dq_waiter *waiter; // who watches
-    dqi_op_end end;    // what it gets
-    dq_burst *held;    // until the end
-    dqi_op_pool *home; // where it returns; NULL: it is freed
+    dq_waiter *waiter; // waiter of the watching task
+    dqi_op_end end;    // completion event for the waiter
+    dq_burst *held;    // reference until completion
+    dqi_op_pool *home; // pool it returns to; NULL: it is freed
     size_t about_bytes;
     uint8_t about[] __attribute__((aligned(16)));
 };
 
 struct dqi_op_pool {
     dqi_spin lock;
-    uint32_t n, size; // free ones; all
-    bool left;        // by its owner: the last one to return frees it
+    uint32_t n, size; // free ones; total
+    bool left;        // owner has freed the pool: the last returned op frees the memory
     uint8_t *ops;
     dq_op *free[];
 };
 
-// Makes an operation of memory that may have been another's.
+// Initializes an operation in possibly reused memory.
 static dq_op *begin(dq_op *op, dqi_op_pool *home, uint32_t parts) {
     memset(op, 0, sizeof *op);
     op->home = home;
@@ -61,7 +61,7 @@ int dq_op_new(uint32_t parts, dq_op **out) {
     return *out ? DQ_OK : DQ_ESYS - ENOMEM;
 }
 
-// ---- a pool of them ---------------------------------------------------------------------------------------
+// ---- pool -------------------------------------------------------------------------------------------------
 
 dqi_op_pool *dqi_op_pool_new(uint32_t n) {
     dqi_op_pool *p = calloc(1, sizeof *p + n * sizeof *p->free);
@@ -76,7 +76,7 @@ dqi_op_pool *dqi_op_pool_new(uint32_t n) {
     return p;
 }
 
-// One more is back, or the owner has left; the pool is freed with the last.
+// Returns an operation, or marks the owner as gone (back NULL); frees the pool once both are complete.
 static void settle_pool(dqi_op_pool *p, dq_op *back) {
     dqi_lock(&p->lock);
     if (back)
@@ -101,7 +101,7 @@ dq_op *dqi_op_take(dqi_op_pool *p, uint32_t parts) {
     return op ? begin(op, p, parts) : NULL;
 }
 
-// ---- what it holds ----------------------------------------------------------------------------------------
+// ---- references -------------------------------------------------------------------------------------------
 
 const void *dqi_op_about(const dq_op *op) { return op && op->about_bytes > 0 ? op->about : NULL; }
 
@@ -122,7 +122,7 @@ void dq_op_free(dq_op *op) {
     if (op) unref(op);
 }
 
-// ---- the end ----------------------------------------------------------------------------------------------
+// ---- completion -------------------------------------------------------------------------------------------
 
 static void end(dq_op *op) {
     dq_burst_unref(op->held);
@@ -133,7 +133,7 @@ static void end(dq_op *op) {
     dq_waiter *w = op->waiter;
     dqi_unlock(&op->lock);
     if (w) dqi_waiter_ended(w, &op->end);
-    unref(op); // the work's hold
+    unref(op); // the worker's reference
 }
 
 static void settle(dq_op *op, uint32_t n) {
@@ -156,10 +156,10 @@ void dq_op_lost(dq_op *op, uint32_t n, const char *why) {
     settle(op, n);
 }
 
-// ---- who wants to know ------------------------------------------------------------------------------------
+// ---- state and watching -----------------------------------------------------------------------------------
 
 void dq_op_read(const dq_op *op, dq_op_state *out) {
-    out->done = atomic_load(&op->done); // first: then the others are final
+    out->done = atomic_load(&op->done); // first: the other values are then final
     out->failed = atomic_load(&op->failed);
     out->completed = atomic_load(&op->completed);
     out->bytes = atomic_load(&op->bytes);
@@ -177,7 +177,7 @@ int dq_op_watch(dq_op *op, dq_waiter *w, uint64_t tag) {
     bool watched = op->waiter != NULL, ended = op->ended;
     if (!watched) {
         dqi_waiter_hold(w);
-        atomic_fetch_add(&op->refs, 1); // until the task has heard
+        atomic_fetch_add(&op->refs, 1); // until the task has received the event
         op->waiter = w;
         op->end = (dqi_op_end){.op = op, .tag = tag};
     }

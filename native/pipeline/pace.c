@@ -1,7 +1,6 @@
-// pace.c: software pacing. Each packet moves the queue's next send time on by what it costs at the rate: bits
-// (of what the queue holds, without FCS and preamble) over bits/s, or one over packets/s, whichever is
-// longer. A poll that comes late catches up, by at most DQI_CATCH_UP_NS; a queue that had nothing to send
-// gathers no credit.
+// pace.c: software pacing. Each packet advances the queue's next send time by its cost at the rate: bits (of
+// the queue's packet, without FCS and preamble) over bits/s, or one over packets/s, whichever is longer. A
+// late poll catches up by at most DQI_CATCH_UP_NS; an idle queue accumulates no credit.
 #include "core/burst.h"
 #include "pipeline/queue.h"
 #include "pipeline/tx_accuracy.h"
@@ -15,13 +14,14 @@ void dq_tx_pace(dq_queue *q, double bps, double pps) {
     dqi_queue_kick(q);
 }
 
-// ns that a packet of len bytes takes.
+// Returns the cost of a packet of len bytes in ns.
 static inline double cost_of(const dqi_pace *p, uint32_t len) {
     double by_bits = len * p->per_byte;
     return by_bits > p->per_packet ? by_bits : p->per_packet;
 }
 
-// Takes up what dq_tx_pace has set; the next packet, of len bytes, leaves within one of its new costs.
+// Applies a change made by dq_tx_pace; the next packet, of len bytes, leaves after at most its cost at the
+// new rate.
 static void follow_change(dq_queue *q, double t, uint32_t len) {
     dqi_pace *p = &q->pace;
     double bps = rate(&p->bps), pps = rate(&p->pps);
@@ -35,7 +35,7 @@ static void follow_change(dq_queue *q, double t, uint32_t len) {
     q->timing->fresh = true;
 }
 
-// Time since the session's start, and the next send time brought up to at most DQI_CATCH_UP_NS before it.
+// Returns the time since the session's start; *next: the next send time, at most DQI_CATCH_UP_NS before it.
 static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
     double t = (double)(now - q->session->start_ns);
     follow_change(q, t, len);
@@ -44,7 +44,7 @@ static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next)
     return t;
 }
 
-// The first whole nanosecond that is not before next.
+// Wakes the poller at the first whole nanosecond that is not before next.
 static void wait_until(dq_queue *q, double next) {
     int64_t whole = (int64_t)next, at = q->session->start_ns + whole + ((double)whole < next);
     if (at < q->next_ns) q->next_ns = at;

@@ -1,7 +1,7 @@
-// pace_follow.c: packets leave with the gaps of their receive times, divided by a speed. Each is due that
-// long after the one before it was due; one that comes later than that leaves at once, and the next keep
-// their distance from when it should have left, unless that was more than DQI_CATCH_UP_NS ago: then
-// everything moves on. Packets without a receive time leave with the one before them.
+// pace_follow.c: sends packets with the gaps of their receive times, divided by a speed. Each is due one gap
+// after the due time of the previous one. A packet that arrives later leaves immediately, and the following
+// ones keep their distance from its due time, unless that is more than DQI_CATCH_UP_NS ago: then the schedule
+// is shifted. Packets without a receive time leave with the previous one.
 #include "pipeline/queue.h"
 #include "pipeline/tx_accuracy.h"
 
@@ -14,7 +14,7 @@ void dq_tx_follow(dq_queue *q, double speed) {
     dqi_queue_kick(q);
 }
 
-// Takes up what dq_tx_follow has set.
+// Applies a change made by dq_tx_follow.
 static void follow_change(dq_queue *q, double speed) {
     if (speed == q->pace.seen_speed) return;
     q->pace.seen_speed = speed;
@@ -22,12 +22,12 @@ static void follow_change(dq_queue *q, double speed) {
     q->timing->fresh = true;
 }
 
-// ns between the packet before and one with this receive time.
+// Returns the gap in ns between the previous packet and one with this receive time.
 static double gap_of(int64_t last, int64_t ts, double speed) {
     return last == DQ_NO_TIME || ts <= last ? 0 : (double)(ts - last) / speed;
 }
 
-// When the first packet is due, relative to the session's start.
+// Returns when the first packet is due, relative to the session's start.
 static double first_due(dq_queue *q, double t, double gap) {
     double due = q->pace.last_ts == DQ_NO_TIME ? t : q->pace.next_ns + gap;
     if (q->pace.was_idle) q->timing->dry = due < t;

@@ -12,7 +12,7 @@ typedef struct count {
 struct dqi_peer_counts {
     dqi_id_table keys;
     count of[DQI_KEY_IDS];
-    dqi_key last; // the poller's own: of the packet before, where last_id is not 0
+    dqi_key last; // key of the previous packet, valid if last_id is not 0; poller only
     uint32_t last_id;
 };
 
@@ -29,7 +29,7 @@ static void add(dqi_peer_counts *c, const dqi_key *key, uint64_t packets, uint64
     dqi_add(&c->of[c->last_id].bytes, bytes);
 }
 
-// Neighbours are often of one peer, those of a connection all.
+// Batches adjacent packets of one peer; all packets of a connection have the same peer.
 void dqi_peer_count(dqi_peer_counts *c, const dq_burst *b, uint32_t from) {
     dqi_key before = {0}, key = {0};
     uint64_t packets = 0, bytes = 0;

@@ -1,9 +1,9 @@
-// pipe.c: how a received burst goes through its queue's pipes.
+// pipe.c: dispatch of received bursts to a queue's pipes.
 //
-// Each pipe of a queue gets the burst by reference, so a second pipe is a tee. A stage that can't take a
-// burst now (a tap with policy wait whose ring is full) stalls the dispatch: its position is kept and the
-// queue is not polled until the stage takes it. Counters live in the pipe's nodes, written by the queue's
-// poller alone.
+// Each pipe of a queue gets the burst by reference, so a second pipe acts as a tee. A stage that can't accept
+// a burst (a tap with policy wait whose ring is full) stalls the dispatch: its position is kept and the queue
+// is not polled until the stage accepts it. Counters are in the pipe's nodes, written only by the queue's
+// poller.
 #include "pipeline/pipe.h"
 #include "core/burst.h"
 #include "pipeline/engine.h"
@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
-// Takes d->cur through the pipe's stages from d->node on; what is left of it stays there. False: stalled.
+// Passes d->cur through the pipe's stages from d->node on; the result stays in d->cur. False: stalled.
 static bool run_nodes(dqi_dispatch *d, dq_pipe *p) {
     while (d->cur && d->node < p->n) {
         dqi_node *node = &p->nodes[d->node];
@@ -42,7 +42,7 @@ static bool run_pipe(dqi_dispatch *d, dq_pipe *p) {
     return true;
 }
 
-// The claim takes what is its own; what it leaves is the burst for the pipes. False: stalled.
+// Runs the claim; the packets it leaves become the burst for the pipes. False: stalled.
 static bool run_claim(dq_queue *q) {
     dqi_dispatch *d = &q->dispatch;
     if (d->claimed) return true;
@@ -64,14 +64,14 @@ static bool run_claim(dq_queue *q) {
     return true;
 }
 
-// True when some pipe is for this connection alone: then the burst goes nowhere else.
+// Whether a pipe is dedicated to this connection: its bursts then go to no other pipe.
 static bool has_own_pipe(const dq_queue *q, uint32_t conn) {
     for (uint32_t i = 0; conn != 0 && i < q->n_pipes; i++)
         if (q->pipes[i]->conn == conn) return true;
     return false;
 }
 
-// The first pipe at or after `from` that takes bursts of this connection (0: that is for all); n_pipes: none.
+// Returns the first pipe at or after `from` for this connection (0: any connection); n_pipes: none.
 static uint32_t next_pipe(const dq_queue *q, uint32_t from, uint32_t conn) {
     while (from < q->n_pipes && q->pipes[from]->conn != conn)
         from++;
@@ -89,8 +89,7 @@ bool dqi_dispatch_run(dq_queue *q) {
             d->cur = d->burst;
             d->taken = true;
             if (next_pipe(q, d->pipe + 1, d->conn) == q->n_pipes)
-                d->burst = NULL; // the last pipe takes the dispatch's own reference: a forwarded burst has
-                                 // one holder
+                d->burst = NULL; // the last pipe gets the dispatch's own reference
             else
                 dq_burst_ref(d->burst);
         }
@@ -115,15 +114,15 @@ bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
     return next_pipe(q, 0, has_own_pipe(q, conn) ? conn : 0) < q->n_pipes;
 }
 
-// Whether the pipe that bursts of this connection take changes them: it has them alone, and shares them
-// afterwards.
+// Whether the pipe of this connection modifies its bursts: it is then their only reader, and may share them
+// later.
 static bool changes(const dq_queue *q, uint32_t conn) {
     uint32_t k = next_pipe(q, 0, conn);
     return k < q->n_pipes && q->pipes[k]->changes;
 }
 
 void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
-    if (q->sizes) dqi_histogram_note(q->sizes, b->n - 1); // none of a stage's queue: they are of one packet
+    if (q->sizes) dqi_histogram_note(q->sizes, b->n - 1); // stage's queue: NULL, bursts have one packet
     uint32_t conn = has_own_pipe(q, b->conn) ? b->conn : 0;
     if (q->n_consumers > 1 && !changes(q, conn)) b->flags |= DQ_BURST_SHARED;
     if (!q->handles) dqi_burst_columns(b);
@@ -147,7 +146,7 @@ void dqi_dispatch_drop(dq_queue *q) {
     *d = (dqi_dispatch){0};
 }
 
-// How many stages of q's pipes look at packets later than the push, or change them.
+// Returns the number of consumers: stages of q's pipes that access packets after the push, or modify them.
 static uint32_t count_consumers(const dq_queue *q) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < q->n_pipes; i++)
@@ -156,7 +155,7 @@ static uint32_t count_consumers(const dq_queue *q) {
     return n;
 }
 
-// Whether nobody looks at packets on their way through q's pipes, and one at most does afterwards.
+// Whether no stage of q's pipes reads packets in its push and at most one does so later.
 static bool takes_handles(const dq_queue *q) {
     bool accepts_handles = !q->claim && q->n_pipes == 1 && q->n_consumers <= 1;
     for (uint32_t k = 0; accepts_handles && k < q->pipes[0]->n; k++)
@@ -201,7 +200,7 @@ static int refuse_device_only(const dq_queue *q, const dq_stage *st, uint32_t se
                : "what needs no bytes of it takes them: count, sample, forward, a handler");
 }
 
-// The segments that the stage would read and can't.
+// Returns the segments that the stage would read and can't.
 static uint32_t out_of_reach(const dq_queue *q, const dq_stage *st, uint32_t device_only) {
     uint32_t segments = device_only & st->touches;
     if (st->touches & DQI_TOUCHES_HEADS && !q->heads) segments |= device_only & DQI_TOUCHES_FIRST;
@@ -219,7 +218,7 @@ static int check_stages(const dq_queue *q, dq_stage *const *stages, uint32_t n, 
         uint32_t segments = out_of_reach(q, stages[i], device_only);
         if (segments) return refuse_device_only(q, stages[i], segments, diag);
         if (stages[i]->ops->check) err = stages[i]->ops->check(stages[i], q, diag);
-        if (stages[i]->region) device_only = 0; // what it makes lies there
+        if (stages[i]->region) device_only = 0; // the stage's output is in that region
     }
     return err;
 }
@@ -232,7 +231,7 @@ static int refuse_change(const dq_queue *q, const dq_stage *st, const char *who,
         st->name, q->conf.name, who);
 }
 
-// The stage of p that changes what comes.
+// Returns the stage of p that modifies received packets.
 static const dq_stage *changer(const dq_pipe *p) {
     uint32_t i = 0;
     while (!p->nodes[i].stage->ops->changes)
@@ -240,7 +239,7 @@ static const dq_stage *changer(const dq_pipe *p) {
     return p->nodes[i].stage;
 }
 
-// A pipe that changes what comes has it alone, and nobody before the change keeps it.
+// Checks that a pipe that modifies packets is their only one, with no consumer before the change.
 static int check_changes(const dq_queue *q, const dq_pipe *p, dq_diag *diag) {
     for (uint32_t i = 0; i < q->n_pipes; i++) {
         const dq_pipe *other = q->pipes[i];
@@ -254,7 +253,7 @@ static int check_changes(const dq_queue *q, const dq_pipe *p, dq_diag *diag) {
     return DQ_OK;
 }
 
-// The stages begin to take what q receives. q's poller stands still.
+// Joins the stages to q. q's poller is paused.
 static int join_stages(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
     int err = DQ_OK;
     for (uint32_t i = 0; i < n && err == DQ_OK; i++) {
@@ -297,7 +296,7 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     if (!q->claim) atomic_store(&q->consumed, true);
     dqi_poller_release(q->poller);
     pthread_mutex_unlock(&q->session->control);
-    dqi_queue_kick(q); // what waited for a consumer
+    dqi_queue_kick(q); // packets may have waited for a consumer
     if (q->iface->ops->wanted) q->iface->ops->wanted(q);
     *out = p;
     return DQ_OK;
@@ -335,7 +334,7 @@ static void add_counters(dqi_counters *to, const dqi_counters *from) {
         dqi_add(&to->extra[i], dqi_get(&from->extra[i]));
 }
 
-// A stalled burst in a pipe that goes away leaves it as if the rest of the pipe had taken it.
+// Adjusts the dispatch for the removal of pipe `at`: a burst stalled there continues after it.
 static void leave_dispatch(dq_queue *q, uint32_t at) {
     dqi_dispatch *d = &q->dispatch;
     if (!d->active || !d->claimed || d->pipe < at) return;
@@ -343,7 +342,7 @@ static void leave_dispatch(dq_queue *q, uint32_t at) {
         dq_burst_unref(d->cur);
         d->cur = NULL;
         d->node = 0;
-        if (!d->burst) d->pipe = q->n_pipes - 1; // it was the last of those that will be there
+        if (!d->burst) d->pipe = q->n_pipes - 1; // `at` was the last pipe with the burst
     } else {
         d->pipe--;
     }

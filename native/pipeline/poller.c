@@ -1,13 +1,12 @@
-// poller.c: whoever serves queues: a worker thread, or a task in its wait.
+// poller.c: polling of queues by a worker thread, or by a task in dq_wait.
 //
-// Idle mode is adaptive: a poller that finds nothing goes on trying for a while (a packet that comes then
-// costs no wake-up), then sleeps in poll(2) on its wake-up descriptor and what its engines armed, until the
-// next known time. How long it tries follows from its last sleep: one that was short says that trying on
-// would have caught the work, a long one that it only kept the core from the thread that makes the work, or
-// takes it. Short is a sleep of less than some wake-ups take on this machine, which the poller measures.
-// How long before the departure of a packet it has to be awake it learns from how late its sleeps
-// end. Control threads that change what a poller walks make it stand still first (dqi_poller_hold), so the
-// packet path takes no lock.
+// The idle mode is adaptive: a poller without work spins for a while (a packet arriving then needs no
+// wake-up), then sleeps in poll(2) on its wake-up descriptor and the engines' descriptors, until the next
+// known time. The spin time depends on the last sleep: after a short one, more spinning would have caught the
+// work; after a long one, spinning only kept the core from the producer or consumer thread. A sleep is short
+// if it is below a multiple of this machine's wake-up latency, which the poller measures. The lead before a
+// packet's departure adapts to how late its sleeps end. Control threads pause the poller before they change
+// its lists (dqi_poller_hold), so the packet path takes no lock.
 #include "pipeline/poller.h"
 #include "core/clock.h"
 #include "pipeline/engine.h"
@@ -27,18 +26,18 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define SPIN_MIN  2500   // how long an idle poller goes on trying, after one short sleep
-#define SPIN_MAX  20000  // and after several, at least; it offers its core to others when it tries for longer
-#define SPIN_LAST 500000 // and at most
-#define WAKES     8      // that take as long as it tries: of two that talk to each other both sleep
-#define TRIALS    8      // sleeps that a worker begins with, to learn what a wake-up takes
+#define SPIN_MIN  2500   // spin time of an idle poller after one short sleep
+#define SPIN_MAX  20000  // minimum after several; longer spins call sched_yield
+#define SPIN_LAST 500000 // maximum
+#define WAKES     8      // maximum in wake-up latencies, so that two threads that alternate do not both sleep
+#define TRIALS    8      // initial sleeps of a worker that measure the wake-up latency
 #define TRIAL_NS  20000
-#define LEAD_NS   30000 // a sleep ends so long before the time that it is for, as it may overshoot
-#define LEAD_MIN  10000 // the same before a departure: what 99 of 100 sleeps overshoot by, within these
+#define LEAD_NS   30000 // a sleep ends this much early, as it may overshoot
+#define LEAD_MIN  10000 // for departures: the 99th percentile of overshoots, within these limits
 #define LEAD_MAX  100000
 #define LEAD_STEP 500
-#define NAP_MIN   30000 // a shorter sleep is not worth its while
-#define REST_MIN  5000  // a shorter rest is over when the sleep begins
+#define NAP_MIN   30000 // shorter sleeps are skipped
+#define REST_MIN  5000  // a shorter rest ends before the sleep
 #define MAX_ARMED 256
 
 int dqi_wake_init(dqi_wake *w) {
@@ -52,8 +51,8 @@ void dqi_wake_close(dqi_wake *w) {
     w->fd = -1;
 }
 
-// Both sides exchange `sleeping`: whoever comes second sees what the other did before, the sleeper the new
-// work or the waker that somebody sleeps.
+// Both sides exchange `sleeping`: the later one sees the earlier one's writes, the sleeper the new work, or
+// the waker that the other side sleeps.
 void dqi_wake_up(dqi_wake *w) {
     if (atomic_exchange(&w->sleeping, 0) == 0) return;
     uint64_t one = 1;
@@ -67,7 +66,7 @@ bool dqi_wake_sleep(dqi_wake *w, struct pollfd *fds, nfds_t n, int64_t ns) {
     bool slept_out = ppoll(fds, n, ns == INT64_MAX ? NULL : &t, NULL) == 0;
     dqi_wake_stay(w);
     uint64_t v;
-    if (fds[0].revents && read(w->fd, &v, sizeof v) < 0) return slept_out; // somebody else took it
+    if (fds[0].revents && read(w->fd, &v, sizeof v) < 0) return slept_out; // another thread read it
     return slept_out;
 }
 
@@ -88,9 +87,9 @@ void dqi_poller_close(dqi_poller *p) {
     p->stages = NULL;
 }
 
-// Transmit queues come first: what handlers and stages have let go since the last look is sent, and its
-// buffers are made use of, before more is received. The other way round two bursts of each queue would be
-// under way, in twice the cache.
+// Transmit queues come first in the list: bursts released by handlers and stages are sent, and their buffers
+// reused, before more is received. Otherwise two bursts of each queue would be in flight, with twice the
+// cache footprint.
 int dqi_poller_add(dqi_poller *p, dq_queue *q) {
     if (p->n == p->cap) {
         uint32_t cap = p->cap ? 2 * p->cap : 8;
@@ -176,7 +175,7 @@ void dqi_poller_release(dqi_poller *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
-// The worker's side: stands still as long as somebody wants it to.
+// Worker's side of dqi_poller_hold: pauses while a control thread requests it.
 static void stand_still(dqi_poller *p) {
     pthread_mutex_lock(&p->lock);
     p->held = true;
@@ -187,7 +186,7 @@ static void stand_still(dqi_poller *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
-// Nothing moves before the start, and on the virtual clock a step moves it.
+// Whether the poller serves s: not before the start, nor on the virtual clock, where dq_step polls.
 static bool is_served(const dq_session *s) { return s->state >= DQI_STARTED && !dqi_virtual(s); }
 
 int dqi_poller_once(dqi_poller *p) {
@@ -199,11 +198,11 @@ int dqi_poller_once(dqi_poller *p) {
     return work;
 }
 
-// When the queues and stages of a poller know of work, in ns from now; INT64_MAX: never.
+// Next due times of a poller's queues and stages, in ns from now; INT64_MAX: never.
 typedef struct dues {
     int64_t work;  // 0: now
     int64_t awake; // when to be awake for it
-    int64_t rest;  // the same of queues that rest, where some microseconds more don't matter
+    int64_t rest;  // due time of resting queues, where a few us of delay do not matter
 } dues;
 
 static int64_t left_until(const dq_session *s, int64_t ns) {
@@ -237,7 +236,7 @@ static dues next_due(const dqi_poller *p) {
 }
 
 static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
-    nfds_t n = 1; // fds[0] is the wake-up
+    nfds_t n = 1; // fds[0] is the wake-up descriptor
     for (uint32_t i = 0; i < p->n; i++) {
         dq_queue *q = p->queues[i];
         bool armed = q->iface->ops->arm && !q->blocked && is_served(q->session);
@@ -269,7 +268,7 @@ static void learn(dqi_poller *p, int64_t slept_ns) {
         p->spin_ns = p->spin_ns == 0 ? SPIN_MIN : p->spin_ns < most / 2 ? 2 * p->spin_ns : most;
 }
 
-// What a wake-up takes on this core, when nobody else is there.
+// Returns the wake-up latency of this core without contention.
 static int64_t wake_takes(void) {
     int64_t least = INT64_MAX;
     for (int k = 0; k < TRIALS; k++) {
@@ -290,8 +289,8 @@ bool dqi_poller_tries(const dqi_poller *p, int64_t idle_ns) {
     return true;
 }
 
-// A sleep overshot by so much. One that did by more than the lead makes it longer by 99 steps, any other one
-// shorter by one: it comes to rest where one of a hundred does. No lead helps where another thread had the
+// Adapts the lead to an overshoot of over_ns: a larger one raises it by 99 steps, any other lowers it by one,
+// so that it converges to the 99th percentile. Overshoots above LEAD_MAX are ignored: another thread had the
 // core.
 static void learn_lead(dqi_poller *p, int64_t over_ns) {
     p->lead_ns += over_ns > p->lead_ns && over_ns <= LEAD_MAX ? 99 * LEAD_STEP : -LEAD_STEP;
@@ -301,7 +300,7 @@ static void learn_lead(dqi_poller *p, int64_t over_ns) {
 void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
     int64_t left = until_ns == INT64_MAX ? INT64_MAX : until_ns - dqi_mono_ns() - LEAD_NS;
     dues d = next_due(p);
-    if (d.work == 0) sched_yield(); // it waits for another thread, for buffers say, that may need this core
+    if (d.work == 0) sched_yield(); // may wait for another thread, freeing buffers, that needs this core
     if (d.awake < NAP_MIN || left < NAP_MIN || d.rest < REST_MIN) return;
     struct pollfd fds[MAX_ARMED];
     dqi_wake_announce(&p->wake);

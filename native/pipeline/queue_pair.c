@@ -1,4 +1,4 @@
-// queue_pair.c: queue pairs that are connected by hand, on their way to an engine that has them.
+// queue_pair.c: checks for manually connected queue pairs, before the engine is called.
 #include "pipeline/dq_queue_pair.h"
 #include "core/err.h"
 #include "core/session.h"

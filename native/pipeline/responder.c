@@ -17,7 +17,7 @@ enum { LEAST_QUESTION = 42, LEAST_FRAME = 60 }; // bytes
 
 struct dqi_responder {
     dq_iface *iface;
-    dqi_spin lock; // of the station, the neighbours and the groups
+    dqi_spin lock; // protects me, near and groups
     dqi_station me;
     dqi_neighbours near;
     dqi_membership groups;
@@ -50,7 +50,7 @@ static void send_frame(dqi_responder *r, const uint8_t *frame, uint32_t len) {
 
 static bool ended(const dqi_responder *r) { return r->iface->session->state > DQI_STARTED; }
 
-// How many reports.
+// Sends all due reports; returns their number.
 static int say_what_is_due(dqi_responder *r) {
     uint8_t out[DQI_REPORT_MAX];
     uint32_t size = r->iface->n_tx > 0 ? r->iface->tx[0]->conf.regions[0]->conf.buf_size : sizeof out;
@@ -79,9 +79,9 @@ int dqi_responder_poll(dqi_responder *r, dq_queue *q) {
     return n;
 }
 
-// ---- what is asked ----------------------------------------------------------------------------------------
+// ---- requests ---------------------------------------------------------------------------------------------
 
-// False: the frame is no question for sure.
+// Returns false if the frame is certainly not a request.
 static bool may_ask(const uint8_t *p, uint32_t len) {
     if (len < LEAST_QUESTION + MAX_TAGS * TAG_LEN) return len >= LEAST_QUESTION;
     uint16_t type = dqi_be16(p + 12);
@@ -112,7 +112,7 @@ void dqi_responder_look(dqi_responder *r, const uint8_t *base, const uint64_t *o
         if (may_ask(base + off[k], len[k])) answer(r, base + off[k], len[k]);
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- lifecycle --------------------------------------------------------------------------------------------
 
 static int get(dq_iface *i, dqi_responder **out, dq_diag *diag) {
     *out = dqi_responder_of(i);
@@ -166,7 +166,7 @@ int dqi_responder_multicast(dq_iface *i, const char *group, const char *source, 
                  "interface %s: no report of its multicast groups is sent: it has no transmit queue",
                  i->conf.name);
     say_what_is_due(r);
-    for (uint32_t k = 0; k < i->n_rx; k++) // what is said again
+    for (uint32_t k = 0; k < i->n_rx; k++) // reports are repeated
         dqi_queue_kick(i->rx[k]);
     return DQ_OK;
 }
@@ -204,7 +204,7 @@ static int check(const dq_iface *i, const dq_ip *addrs, uint32_t n, dq_diag *dia
                     i->conf.name, DQI_NEIGH_ADDRS);
 }
 
-// Neighbours ask for an IPv6 address by a group made of its end (RFC 4291, 2.7.1).
+// Solicitations for an IPv6 address go to its solicited-node multicast group (RFC 4291, 2.7.1).
 static void solicited_node(dq_iface *i, const uint8_t *ip6, bool join) {
     uint8_t group[16] = {0xff, 2, [11] = 1, [12] = 0xff};
     char text[INET6_ADDRSTRLEN];
@@ -250,7 +250,7 @@ int dq_iface_answer(dq_iface *i, const dq_ip *addrs, uint32_t n, dq_diag *diag) 
     if (err != DQ_OK) return err;
     if ((err = dq_iface_mac(i, mac)) != DQ_OK)
         return dqi_fail(diag, err, "interface %s: it has no Ethernet address to answer with", i->conf.name);
-    dqi_station old = r->me; // nobody else changes it
+    dqi_station old = r->me; // only this thread changes it
     set_station(r, addrs, n);
     for (uint32_t k = 0; k < old.n_ip6; k++)
         solicited_node(i, old.ip6[k], false);
@@ -262,7 +262,7 @@ int dq_iface_answer(dq_iface *i, const dq_ip *addrs, uint32_t n, dq_diag *diag) 
 
 // ---- neighbours -------------------------------------------------------------------------------------------
 
-// What it takes to hear an answer.
+// Checks that the interface can send a request and receive its reply.
 static int may_hear(const dq_iface *i, dq_diag *diag) {
     if (!i->ops->link || !i->ops->link->answers)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s asks for no Ethernet addresses",
@@ -279,7 +279,7 @@ static int may_hear(const dq_iface *i, dq_diag *diag) {
                : dqi_fail(diag, DQ_NOT_READY, "interface %s: asking needs a session that runs", i->conf.name);
 }
 
-// Its own address of addr's family, len 0: none.
+// Returns the interface's first address of addr's family; len 0: none.
 static dq_ip own_address(const dqi_station *me, const dq_ip *addr) {
     dq_ip own = {0};
     if (addr->len == 4 ? me->n_ip4 == 0 : me->n_ip6 == 0) return own;

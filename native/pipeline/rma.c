@@ -1,5 +1,4 @@
-// rma.c: operations that name their memory, on their way to an engine that has them: every one is checked, so
-// that engines find what they are given in order.
+// rma.c: checks operations that name their memory before the engine gets them, so that engines need not.
 #include "pipeline/dq_rma.h"
 #include "core/burst.h"
 #include "core/err.h"
@@ -20,7 +19,7 @@ static bool is_atomic(const dq_rma *m) {
 
 static bool is_message(const dq_rma *m) { return m->kind == DQ_RMA_SEND || m->kind == DQ_RMA_RECV; }
 
-// Whether an operation of this kind writes into its burst.
+// Whether an operation of this kind writes to its burst.
 static bool is_written(const dq_rma *m) {
     return m->kind == DQ_RMA_READ || m->kind == DQ_RMA_RECV || is_atomic(m);
 }
@@ -75,9 +74,9 @@ int dq_rma_post(dq_queue *q, const dq_rma *list, uint32_t n, uint32_t *begun, dq
 
 // ---- bursts -----------------------------------------------------------------------------------------------
 
-#define PIECES 128u // of a burst: as many as an engine begins together
+#define PIECES 128u // of a burst, the largest batch an engine posts
 
-// The pieces of b's packets, one for each segment that has bytes; their number, or 0: there are too many.
+// Splits b into one operation per non-empty segment; returns their number, or 0 if there are too many.
 static uint32_t pieces(const dq_burst *b, const dq_rma *at, dq_op *op, dq_rma *list) {
     uint32_t n = 0;
     uint64_t remote = at->remote;
@@ -108,7 +107,7 @@ static uint32_t count_pieces(const dq_burst *b) {
     return n;
 }
 
-// What an atomic is made of.
+// Builds the operation of an atomic; returns 1, or 0 if b has no suitable packet.
 static uint32_t atomic_piece(const dq_burst *b, const dq_rma *at, dq_op *op, dq_rma *list) {
     const dq_region *r = b->n > 0 ? dqi_off_region(b->session, b->off[0][0]) : NULL;
     *list = *at;
@@ -147,7 +146,7 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
     dq_rma list[PIECES];
     dqi_burst_columns(b);
     uint32_t n = is_atomic(at) ? 1 : count_pieces(b), begun = 0;
-    bool note = n == 0 && at->has_imm; // nothing but the immediate
+    bool note = n == 0 && at->has_imm; // only an immediate value
     if ((n == 0 && !note) || n > PIECES || b->session != q->session)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "queue %s: a burst of %u pieces: an operation has 1 to %u, of the queue's session",
@@ -191,7 +190,7 @@ int dq_rma_burst(dq_queue *q, dq_burst *b, const dq_rma *at, dq_op **out, dq_dia
 
 void dq_rma_received(dq_burst *b) { b->bytes = dqi_burst_sum(b, 0, b->n); }
 
-// ---- memory that is lent ----------------------------------------------------------------------------------
+// ---- lent memory ------------------------------------------------------------------------------------------
 
 static int lacks(const dq_iface *i, dq_diag *diag) {
     return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: engine %s lends no memory", i->conf.name,

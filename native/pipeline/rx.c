@@ -1,5 +1,5 @@
-// rx.c: the receive side of a queue: packets gather in the current burst, which goes to the pipes when it is
-// full, when its first packet is timeout_us old, or, on sockets without a time-out, at once.
+// rx.c: receive side of a queue: packets are collected in the current burst, which is dispatched to the pipes
+// when it is full, when its first packet is timeout_us old, or, on sockets without a timeout, immediately.
 #include "pipeline/engine.h"
 #include "pipeline/pipe.h"
 #include "pipeline/actions.h"
@@ -11,10 +11,10 @@
 
 #include <errno.h>
 
-#define LOOK_AGAIN_NS 100000 // a queue that can't take packets now
+#define LOOK_AGAIN_NS 100000 // retry interval of a blocked queue
 
-// Full bursts are delivered at once; what is younger than the time-out waits, and the poller learns until
-// when.
+// Whether the current burst is to be delivered: full ones immediately, others at their timeout, which is
+// passed to the poller.
 static bool is_due(dq_queue *q, bool arrived) {
     const dq_burst *b = q->cur;
     if (b->n == 0) return false;
@@ -27,18 +27,17 @@ static bool is_due(dq_queue *q, bool arrived) {
     return false;
 }
 
-// Takes what the engine has into the current burst; packets added.
+// Receives from the engine into the current burst; returns the packets added.
 static int receive(dq_queue *q) {
     if (!q->bursts) return q->iface->ops->rx(q, NULL, 0); // it has no regions
     if (!q->cur && !(q->cur = dqi_burst_get(q->bursts))) {
-        // All descriptors are out: the engine keeps the packets until one returns. On the virtual clock only
-        // other events bring that about.
+        // All bursts are in use: the packets stay in the engine until one is freed. On the virtual clock only
+        // other events free one.
         q->blocked = true;
         if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + LOOK_AGAIN_NS;
         return 0;
     }
-    // Without a pipe nobody takes packets: they stay where they are, and the engine only sees to its
-    // connections.
+    // Without a consumer, packets stay in the engine, which only serves its connections.
     bool read = atomic_load_explicit(&q->consumed, memory_order_relaxed);
     uint32_t room = read ? q->conf.batch_size - q->cur->n : 0;
     bool empty = q->cur->n == 0;
@@ -57,8 +56,8 @@ static int receive(dq_queue *q) {
     return n;
 }
 
-// While a burst gathers, packets that come slowly may wait in the kernel for each other: one look at several
-// costs hardly more than at one.
+// Whether the queue rests: while a burst is being collected at a low rate, packets may accumulate in the
+// kernel, as one read of several packets costs little more than a read of one.
 static bool rests(dq_queue *q) {
     if (q->rest_until == 0) return false;
     if (dq_now(q->session) >= q->rest_until || atomic_load_explicit(&q->stopping, memory_order_relaxed)) {
@@ -80,7 +79,7 @@ static int look(dq_queue *q) {
 static int poll_queue(dq_queue *q) {
     q->next_ns = INT64_MAX;
     q->blocked = !dqi_dispatch_run(q);
-    if (q->blocked) { // the stage kicks the queue, or it looks again
+    if (q->blocked) { // the stage kicks the queue, or it retries
         if (!dqi_virtual(q->session)) q->next_ns = dq_now(q->session) + LOOK_AGAIN_NS;
         return 0;
     }
@@ -97,7 +96,7 @@ static int poll_queue(dq_queue *q) {
     return n;
 }
 
-// A stage's own queue makes way for what its sources bring at once: each poll hands out all that it has.
+// A stage's own queue must not delay its sources: each poll delivers all of its packets.
 static int poll_behind(dq_queue *q) {
     int n = 0, more;
     while ((more = poll_queue(q)) > 0)

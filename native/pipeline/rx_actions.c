@@ -1,8 +1,8 @@
-// rx_actions.c: actions of receive flows. An engine marks packets with flow ids; here their flows' actions
-// are found by the id and carried out in place, before anybody else sees the packets.
+// rx_actions.c: actions of receive flows. An engine marks packets with flow ids; this code looks up the
+// actions by id and applies them in place, before the packets become visible to stages.
 //
-// The control thread keeps a list of flows with actions. Each change makes a new table of it, which queues
-// get while their pollers stand still.
+// The control thread keeps a list of flows with actions. Each change builds a new table from it and publishes
+// it to the queues.
 #include "pipeline/actions.h"
 #include "core/burst.h"
 #include "core/err.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_NS 1000000000 // packets of a flow that is gone arrive for so long
+#define LATE_NS 1000000000 // how long packets of a deleted flow may arrive
 
 typedef struct flow_acts {
-    _Atomic uint32_t refs; // of the list and of tables
+    _Atomic uint32_t refs; // held by the list and by tables
     uint64_t order;
     uint32_t flow_id;
     bool gone;
@@ -30,7 +30,7 @@ typedef struct table_slot {
     flow_acts *flow;
 } table_slot;
 
-// An open hash table that is at most half full.
+// Open-addressing hash table, at most half full.
 typedef struct acts_table {
     _Atomic uint32_t refs;
     uint32_t mask;
@@ -38,12 +38,11 @@ typedef struct acts_table {
 } acts_table;
 
 struct dqi_rx_acts {
-    dqi_spin lock; // of the pointer to the table
+    dqi_spin lock; // protects the pointer to the table
     acts_table *table;
     flow_acts **list;
     uint32_t n;
-    uint32_t lead; // the most bytes that an action has ever taken away: it never falls, so that no packet is
-                   // received by one rule and looked at by another
+    uint32_t lead; // maximum of acts.shrinks; never decreases, as packets received with it may be in flight
 };
 
 // ---- control ----------------------------------------------------------------------------------------------
@@ -87,7 +86,7 @@ static acts_table *make_table(flow_acts *const *list, uint32_t n) {
     return t;
 }
 
-// Gives the list's table to the queues. False: no memory, nothing has changed.
+// Publishes a table of the list to the queues. Returns false without memory; nothing has changed then.
 static bool publish(dq_iface *i, flow_acts *const *list, uint32_t n) {
     dqi_rx_acts *a = i->rx_acts;
     acts_table *t = make_table(list, n), *old = a->table;
@@ -98,7 +97,7 @@ static bool publish(dq_iface *i, flow_acts *const *list, uint32_t n) {
     dqi_lock(&a->lock);
     a->table = t;
     dqi_unlock(&a->lock);
-    for (uint32_t k = 0; k < i->n_rx; k++) // after the table: queues look at it when they have a lead
+    for (uint32_t k = 0; k < i->n_rx; k++) // after the table: queues read it once they have a lead
         atomic_store_explicit(&i->rx[k]->lead, a->lead, memory_order_release);
     table_drop(old);
     return true;
@@ -124,7 +123,7 @@ static int make_flow(const dq_rule *r, const dq_action *actions, flow_acts **out
     return dqi_fail(diag, err, "flow %u: %s", r->flow_id, why.text);
 }
 
-// True when nothing that is under way can be for f any more, or its id is given to one of the rules.
+// Whether no packet in flight can still need f, or one of the rules reuses its id.
 static bool is_over(const dq_iface *i, const flow_acts *f, const dq_rule *rules, uint32_t n) {
     if (!f->gone) return false;
     for (uint32_t k = 0; k < n; k++)
@@ -132,7 +131,7 @@ static bool is_over(const dq_iface *i, const flow_acts *f, const dq_rule *rules,
     return dq_now(i->session) - f->gone_ns > LATE_NS;
 }
 
-// Makes the list longer by the rules with actions, as far as it gets.
+// Appends the rules with actions to the list; stops at the first error.
 static int add_new(flow_acts **list, uint32_t *n, const dq_rule *rules, uint32_t n_rules,
                    const dq_action *actions, dq_diag *diag) {
     int err = DQ_OK;
@@ -144,7 +143,7 @@ static int add_new(flow_acts **list, uint32_t *n, const dq_rule *rules, uint32_t
     return err;
 }
 
-// Puts the list, which begins with some of a's flows in their order, in place of a's, and lets the others go.
+// Replaces a's list by `list`, which begins with some of a's flows in their order, and drops the others.
 static void exchange(dqi_rx_acts *a, flow_acts **list, uint32_t n) {
     for (uint32_t k = 0, kept = 0; k < a->n; k++)
         if (list[kept] == a->list[k])
@@ -241,7 +240,7 @@ static const dqi_acts *find(const acts_table *t, uint32_t flow_id) {
     return NULL;
 }
 
-// Shortens packet i's further segments to `rest` bytes in all.
+// Shortens the remaining segments of packet i to `rest` bytes in all.
 static void cut_rest(dq_burst *b, uint32_t i, uint32_t rest) {
     for (uint32_t s = 1; s < b->nseg; s++) {
         if (b->len[s][i] > rest) b->len[s][i] = rest;
@@ -260,8 +259,8 @@ static int change(dq_burst *b, uint32_t i, const dqi_acts *acts) {
     return why;
 }
 
-// The engine received a segment that is longer than its buffer, as an action might have made it shorter: the
-// end goes in front of the next segment, as header split would have had it.
+// Handles a received segment that is longer than its buffer because an action might have shortened it: the
+// excess moves to the front of the next segment, as with header split.
 static int settle(const dq_queue *q, dq_burst *b, uint32_t i) {
     for (uint32_t s = 0; s < b->nseg; s++) {
         uint32_t size = q->conf.regions[s]->conf.buf_size;
@@ -278,7 +277,7 @@ static int settle(const dq_queue *q, dq_burst *b, uint32_t i) {
     return DQI_DONE;
 }
 
-// Carries out the actions of packet i, unless the device has; its off says so no longer.
+// Applies the actions to packet i unless the device has done so, and clears the flags in its off.
 static int act(dq_burst *b, uint32_t i, const dqi_acts *acts, bool *changed) {
     const uint64_t flags = b->off[0][i] & DQI_OFF_FLAGS;
     b->off[0][i] &= ~DQI_OFF_FLAGS;

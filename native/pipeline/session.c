@@ -1,4 +1,5 @@
-// session.c: a session's life: new → add → open → start → stop → finish → close. Each step unwinds by close.
+// session.c: session states: new -> add -> open -> start -> stop -> finish -> close. Errors at any step
+// unwind by close.
 #include "pipeline/tx_gpu.h"
 #include "pipeline/dq_pipeline.h"
 #include "packet/dq_template.h"
@@ -24,8 +25,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define PICKS     1024               // selections that may be held at once
-#define SETTLE_NS INT64_C(100000000) // for what is on its way at the stop, at least
+#define PICKS     1024               // selections in use at a time
+#define SETTLE_NS INT64_C(100000000) // minimum time for packets in flight at the stop
 
 int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag) {
     dq_session *s = calloc(1, sizeof *s);
@@ -69,10 +70,10 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
     return DQ_OK;
 }
 
-// ---- walking queues ---------------------------------------------------------------------------------------
+// ---- iteration over queues --------------------------------------------------------------------------------
 
-// The k-th queue of the session, an interface's transmit queues before its receive queues, those of stages
-// last; NULL past the end.
+// Returns the k-th queue of the session, for each interface transmit before receive queues, then those of
+// stages; NULL past the end.
 static dq_queue *queue_at(const dq_session *s, uint32_t k) {
     for (uint32_t i = 0; i < s->n_ifaces; i++) {
         const dq_iface *f = s->ifaces[i];
@@ -86,14 +87,14 @@ static dq_queue *queue_at(const dq_session *s, uint32_t k) {
 
 // ---- open -------------------------------------------------------------------------------------------------
 
-// A queue that delivers at once fills few of a burst's places (a socket under a light load: one), so that it
-// needs more descriptors for as many packets; they cost memory only when used.
+// Returns the number of bursts of a queue. One that delivers immediately uses few of a burst's places (a
+// socket under light load: one), and so needs more bursts for as many packets; unused ones cost no memory.
 static uint32_t descriptors(const dq_queue *q) {
     if (q->conf.dir == DQ_TX) return q->session->conf.tx_meta_buffers;
     return q->session->conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
 }
 
-// Whether the engine can receive into the queue's regions, or send from there, and headers can be read.
+// Checks that the engine can access the queue's regions, and that headers are readable.
 static int check_regions(const dq_queue *q, dq_diag *diag) {
     const dqi_engine_ops *ops = q->iface->ops;
     for (uint32_t k = 0; k < q->conf.n_regions; k++) {
@@ -152,7 +153,7 @@ static int picks_open(dq_session *s, dq_diag *diag) {
     return s->picks ? DQ_OK : dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory for selections");
 }
 
-// Whether packets come that are lost where they have to wait.
+// Whether the session receives packets that are lost if they wait.
 static bool hurried(const dq_session *s) {
     for (uint32_t k = 0; k < s->n_ifaces; k++) {
         const dq_iface *i = s->ifaces[k];
@@ -171,7 +172,7 @@ static bool try_gpu(void *arg, uint8_t *at, uint64_t bytes, dq_diag *why) {
     return t->q->iface->ops->reaches_gpu(t->q->iface, t->q, t->seg, at, bytes, why);
 }
 
-// Whether the queue's device can have its segment in the GPU's memory; false: why says what is in the way.
+// Whether the queue's device can place its segment in the GPU's memory; false: why has the reason.
 static bool reaches_gpu(const dq_queue *q, uint32_t seg, dq_diag *why) {
     const dq_region *r = q->conf.regions[seg];
     gpu_trial t = {q, seg};
@@ -192,8 +193,8 @@ static bool reaches_gpu(const dq_queue *q, uint32_t seg, dq_diag *why) {
     return false;
 }
 
-// Most engines fill the CPU's memory: what a queue has in a region of kind device lies in pinned memory
-// then, where kernels read and write it in place.
+// Allocates regions of kind device that no queue's device can write to as pinned host memory, which kernels
+// access in place.
 static void pin_regions(dq_session *s) {
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
@@ -240,7 +241,7 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
 
 // ---- start ------------------------------------------------------------------------------------------------
 
-// The worker of a core; queues that are pinned nowhere get one each.
+// Assigns q to the worker of its core; queues without a core get one each.
 static int assign_worker(dq_session *s, dq_queue *q, dq_diag *diag) {
     dqi_poller *p = NULL;
     for (uint32_t i = 0; q->conf.core >= 0 && i < s->n_workers; i++)
@@ -271,11 +272,11 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
         if (s->ifaces[i]->ops->start) err = s->ifaces[i]->ops->start(s->ifaces[i], diag);
     for (uint32_t i = 0; err == DQ_OK && i < atomic_load(&s->n_stages); i++)
         if (s->stages[i]->ops->start) err = s->stages[i]->ops->start(s->stages[i], diag);
-    s->state = DQI_STARTED; // so that stop ends what was begun
+    s->state = DQI_STARTED; // so that the stop also ends a partial start
     for (uint32_t i = 0; err == DQ_OK && i < s->n_workers; i++)
         err = dqi_worker_start(s->workers[i], diag);
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        dqi_queue_kick(q); // tasks may be asleep in their waits
+        dqi_queue_kick(q); // tasks may be sleeping in dq_wait
     return err;
 }
 
@@ -283,7 +284,7 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
 
 static bool has_worker(const dq_queue *q) { return q->poller && q->poller->running; }
 
-// Polls the stages that no worker polls.
+// Polls the stages without a worker.
 static int poll_stages(dq_session *s) {
     int work = 0;
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
@@ -303,7 +304,7 @@ int dq_step(dq_session *s) {
     return work + poll_stages(s);
 }
 
-// The earliest time at which a queue or a stage of this session has something to do.
+// Returns the earliest time at which a queue or a stage of this session has work.
 static int64_t next_time(const dq_session *s) {
     int64_t soonest = INT64_MAX;
     dq_queue *q;
@@ -323,7 +324,7 @@ static void end_workers(dq_session *s) {
         dqi_worker_stop(s->workers[i]);
 }
 
-// Packets that wait to be sent.
+// Returns the packets waiting to be sent.
 static uint64_t unsent(const dq_session *s) {
     uint64_t n = 0;
     dq_queue *q;
@@ -332,7 +333,7 @@ static uint64_t unsent(const dq_session *s) {
     return n;
 }
 
-// Polls what no worker polls; work done.
+// Polls queues and stages without a worker; returns the work done.
 static int poll_unserved(dq_session *s) {
     int work = 0;
     dq_queue *q;
@@ -341,7 +342,7 @@ static int poll_unserved(dq_session *s) {
     return work + poll_stages(s);
 }
 
-// Lets time pass until the next known event, at most until `until`; false when that is reached.
+// Advances time to the next known event, at most to `until`; false when that is reached.
 static bool pass_time(dq_session *s, int64_t until) {
     int64_t now = dq_now(s);
     if (now >= until) return false;
@@ -356,8 +357,8 @@ static bool pass_time(dq_session *s, int64_t until) {
     return true;
 }
 
-// Packets of the queues that no worker polls which wait for room in a tap: time brings none, only the caller
-// does.
+// Returns the packets of queues without a worker that wait for space in a tap, which only the caller can
+// free.
 static uint64_t stalled(const dq_session *s) {
     uint64_t n = 0;
     dq_queue *q;
@@ -367,15 +368,15 @@ static uint64_t stalled(const dq_session *s) {
     return n;
 }
 
-// Queues that forward to each other in a ring never run dry: until when they are polled. Virtual time ends
-// that itself.
+// Returns the session time until which queues are polled: a forwarding loop of queues never becomes idle.
+// Virtual time needs no limit.
 static int64_t patience(const dq_session *s, int64_t until) {
     int64_t least = dq_now(s) + SETTLE_NS;
     if (dqi_virtual(s)) return INT64_MAX;
     return until > least ? until : least;
 }
 
-// Packets that taps, or writers, have: those of a kind of stage.
+// Returns the packets in stages of a kind: taps or writers.
 static uint64_t in_stages(const dq_session *s, int kind) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
@@ -385,13 +386,13 @@ static uint64_t in_stages(const dq_session *s, int kind) {
     return n;
 }
 
-// Packets that wait for the caller, who serves taps: nothing else is to be done. On the virtual clock taps
-// alone hold nothing up.
+// Returns the packets that wait for the caller to serve taps. On the virtual clock, taps alone do not block
+// the stop.
 static uint64_t for_caller(const dq_session *s) {
     return stalled(s) + (dqi_virtual(s) ? 0 : in_stages(s, DQ_LINE_TAP));
 }
 
-// Packets that wait for the caller before the rest is sent.
+// Sends the queued packets; returns those that wait for the caller first.
 static uint64_t drain_tx(dq_session *s, int64_t until) {
     int64_t limit = patience(s, until);
     while (unsent(s) > 0 && dq_now(s) < limit) {
@@ -402,7 +403,7 @@ static uint64_t drain_tx(dq_session *s, int64_t until) {
     return 0;
 }
 
-// What left through the kernel may be on its way back to this session: it gets the time for that.
+// Waits for packets that left through the kernel and may return to this session.
 static void let_arrive(dq_session *s) {
     bool sent = false;
     dq_queue *q;
@@ -413,7 +414,7 @@ static void let_arrive(dq_session *s) {
         if (poll_unserved(s) == 0) pass_time(s, until);
 }
 
-// True when some queue has packets to take in, and no room for them.
+// Whether a receive queue is blocked by empty pools.
 static bool short_of_room(const dq_session *s) {
     bool is = false;
     dq_queue *q;
@@ -422,15 +423,16 @@ static bool short_of_room(const dq_session *s) {
     return is;
 }
 
-// Takes in what is on its way; what goes round in a ring is dropped at the finish. Workers have ended: every
-// queue is ours. Packets that wait for the caller, who can serve taps; 0: nothing does.
+// Receives packets still in flight; packets circulating in a forwarding loop are dropped at the finish.
+// Workers have ended, so all queues are polled here. Returns the packets that wait for the caller to serve
+// taps.
 static uint64_t settle(dq_session *s, int64_t until) {
     int64_t limit = patience(s, until);
     while (dq_now(s) < limit) {
         if (poll_unserved(s) > 0) continue;
         int64_t next = next_time(s);
         if (stalled(s) > 0 || next == INT64_MAX || next > until) break;
-        bool room = short_of_room(s); // it comes from taps or from writers
+        bool room = short_of_room(s); // taps or writers free it
         if ((room || unsent(s) > 0) && for_caller(s) > 0) return for_caller(s);
         if (room && unsent(s) == 0 && in_stages(s, DQ_LINE_WRITER) == 0) break;
         if (!pass_time(s, until)) break;
@@ -438,7 +440,7 @@ static uint64_t settle(dq_session *s, int64_t until) {
     return stalled(s);
 }
 
-// Stages let go what waited for more packets, which go on through the pipes behind them.
+// Drains stages that wait for more packets; their output passes on through the pipes.
 static bool drain_stages(dq_session *s) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < atomic_load(&s->n_stages) && n == 0; i++)
@@ -446,7 +448,7 @@ static bool drain_stages(dq_session *s) {
     return n > 0;
 }
 
-// Transmissions end; what is queued goes on.
+// Ends transmissions; queued packets are still sent.
 static void end_generation(dq_session *s) {
     dq_queue *q;
     s->ending = true;
@@ -463,10 +465,10 @@ int64_t dqi_stop_wait(const dq_session *s) {
     return t;
 }
 
-// The moment is one for all queues. A poller that sees no stop after it has got a packet got it before the
-// clock was read here; one that sees it waits until all interfaces have taken down how far they are.
+// All queues stop at one moment. A poller that sees no stop after receiving a packet received it before the
+// clock was read here; one that sees it waits until all interfaces have recorded their positions.
 static void end_receiving(dq_session *s) {
-    pthread_mutex_lock(&s->control); // the kernel's counters, which count up to here, have one reader
+    pthread_mutex_lock(&s->control); // the kernel's counters, final from here on, have one reader
     atomic_exchange(&s->stop_ns, DQI_STOP_NOW);
     int64_t now = dq_now(s);
     for (uint32_t i = 0; i < s->n_ifaces; i++)
@@ -475,7 +477,7 @@ static void end_receiving(dq_session *s) {
     pthread_mutex_unlock(&s->control);
 }
 
-// Receiving has ended, and the last packets left at the last look of their queue.
+// Returns the time of the end of reception, or of the last transmit poll if that is later.
 static int64_t last_time(const dq_session *s) {
     int64_t t = dqi_stop_time(s);
     dq_queue *q;
@@ -514,7 +516,7 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
 
 int64_t dq_session_quiesced(const dq_session *s) { return s->quiesced_ns; }
 
-// Drops what waits in queues and engines, counted as stopped. Pollers have ended.
+// Drops the packets in queues and engines, counted as stopped. Pollers have ended.
 static void drop_rest(dq_session *s) {
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
@@ -571,10 +573,9 @@ uint64_t dq_session_close(dq_session *s) {
     if (!s) return 0;
     dq_session_finish(s);
     end_workers(s);
-    if (s->state == DQI_OPEN)
-        drop_rest(s); // it never started; what was to be sent goes before the engines do
+    if (s->state == DQI_OPEN) drop_rest(s); // never started: packets are dropped before the engines close
     dq_queue *q;
-    if (dqi_session_abandoned(s)) { // what still goes on may touch all but the engines
+    if (dqi_session_abandoned(s)) { // the abandoned stage may use all but the engines
         for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
             if (q->poller) dqi_poller_remove(q->poller, q);
         close_engines(s);

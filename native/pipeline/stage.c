@@ -1,5 +1,4 @@
-// stage.c: the list of a session's stages, and the three that need no file of their own: count, sample and
-// forward.
+// stage.c: list of a session's stages, and the simple stages count, sample and forward.
 #include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "pipeline/engine.h"
@@ -14,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// With the session's control lock: tasks add stages at the same time.
+// Called with the session's control lock held: tasks add stages concurrently.
 static int stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                      dq_diag *diag) {
     uint32_t n = atomic_load(&s->n_stages);
@@ -44,7 +43,7 @@ static int stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, 
         }
     }
     s->stages[n] = st;
-    atomic_store(&s->n_stages, n + 1); // readers of the ledger see a whole stage
+    atomic_store(&s->n_stages, n + 1); // readers of the ledger see a complete stage
     *out = st;
     return DQ_OK;
 }
@@ -57,7 +56,7 @@ int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, voi
     return err;
 }
 
-// Who else has packets in the region: a queue, where only a stage that waits minds, or a stage; NULL: nobody.
+// Returns the name of another user of the region: a queue, if the stage waits, or a stage; NULL: none.
 static const char *other_user(const dq_session *s, const dq_region *r, bool waits) {
     const char *queue;
     if (waits && dqi_region_uses(s, r, &queue) > 0) return queue;

@@ -1,4 +1,4 @@
-// stage.h: what a stage of a pipe is.
+// stage.h: stage operations and state.
 #ifndef DQI_STAGE_H
 #define DQI_STAGE_H
 
@@ -9,50 +9,47 @@ typedef struct dqi_stage_ops dqi_stage_ops;
 
 #define DQI_TOUCHES_FIRST 1u
 #define DQI_TOUCHES_ALL   ((1u << DQ_MAX_SEGS) - 1)
-// It reads the first segment, as far as the CPU can (dqi_seen): heads do.
+// Reads the first segment as far as CPU-visible (dqi_seen); packet heads suffice.
 #define DQI_TOUCHES_HEADS (1u << DQ_MAX_SEGS)
 
-// One stage in one pipe: counters written by the pipe's queue's poller alone.
+// A stage in a pipe; its counters are written only by the poller of the pipe's queue.
 typedef struct dqi_node {
     dq_stage *stage;
     dqi_counters c;
-    uint32_t turn;     // a sampler's position; how many packets of a stalled burst are through
-    uint32_t rest;     // of these: that pass, their indices in scratch
-    uint32_t *scratch; // of the pipe: room for the indices of one batch
-    bool own;          // a stage before it made the packets: nobody else has them
+    uint32_t turn;     // sampler: position; otherwise packets of a stalled burst already processed
+    uint32_t rest;     // of these: passed, their indices in scratch
+    uint32_t *scratch; // of the pipe: indices of one batch
+    bool own;          // packets were created by an earlier stage and have no other reader
 } dqi_node;
 
 struct dqi_stage_ops {
-    int32_t line_kind;    // dq_line_kind
-    bool consumer;        // looks at packets after its push, or changes them: two on a queue make its bursts
-                          // read-only
-    bool changes;         // it writes into what comes: nothing but stages behind it may see that
-    uint32_t touches;     // bit s: it reads or writes the bytes of segment s, in its push or later;
-                          // or DQI_TOUCHES_HEADS
-    bool reads_gpus;      // what it touches may lie in a GPU's memory: its join sees to that
-    bool accepts_handles; // never looks at packets in its push: takes handles
-    // Refuses a queue whose packets the stage can't take; NULL: takes all.
+    int32_t line_kind; // dq_line_kind
+    bool consumer; // accesses packets after its push, or modifies them: two per queue make bursts read-only
+    bool changes;  // modifies received packets: only later stages may see them
+    uint32_t touches;     // bit s: accesses segment s, in its push or later; or DQI_TOUCHES_HEADS
+    bool reads_gpus;      // may access segments in a GPU's memory, prepared in its join
+    bool accepts_handles; // does not access packets in its push: accepts handles
+    // Rejects a queue with packets the stage can't process; NULL: accepts all.
     int (*check)(const dq_stage *st, const dq_queue *q, dq_diag *diag);
-    // A pipe of q begins to use the stage. Control thread; q's poller stands still. NULL: nothing to do.
+    // A pipe of q starts to use the stage. Control thread; q's poller is paused. NULL: nothing to do.
     int (*join)(dq_stage *st, dq_queue *q, dq_diag *diag);
-    // Consumes the caller's reference to in; *out: the burst to go on with, with a reference, or NULL.
-    // DQ_NOT_READY: nothing consumed, try the same again later (policy wait). Queue's poller only; never
-    // blocks.
+    // Consumes the caller's reference to in; *out: the burst to pass on, with a reference, or NULL.
+    // DQ_NOT_READY: nothing consumed, retry later (policy wait). Queue's poller only; never blocks.
     int (*push)(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out);
     uint64_t (*held)(const dq_stage *st);            // packets inside; NULL: none
-    void (*line)(const dq_stage *st, dq_line *line); // adds counters of its own; NULL: none
-    // Fills kind and counts of its k-th histogram; false: there are no more. NULL: it has none.
+    void (*line)(const dq_stage *st, dq_line *line); // adds the stage's own counters; NULL: none
+    // Sets kind and counts of the k-th histogram; false past the last. NULL: the stage has none.
     bool (*histogram)(const dq_stage *st, uint32_t k, dq_histogram *out);
     uint32_t (*sources)(const dq_stage *st, dq_source_count *out, uint32_t max); // dq_source_counts; NULL
     int (*start)(dq_stage *st, dq_diag *diag);                                   // NULL: nothing to do
-    // What it does by itself, time-outs and work that has ended elsewhere: work done. It may set
-    // st->next_ns, which is INT64_MAX before. By the poller of its first source, on the virtual clock in each
-    // step. Never blocks; but where work of it goes on outside, virtual time has to stand still: then it naps
-    // and says that it worked. NULL: nothing.
+    // Handles timeouts and asynchronous completions; returns the work done. May set st->next_ns, which is
+    // INT64_MAX at entry. Called by the poller of the first source, on the virtual clock in each step. Never
+    // blocks, except that virtual time must not advance during asynchronous work: it then naps and reports
+    // work. NULL: nothing.
     int (*poll)(dq_stage *st);
-    uint64_t (*drain)(dq_stage *st); // the end of the stream: lets go what waits for more; how many; NULL
-    void (*finish)(dq_stage *st);    // writes what it holds, ends its thread; NULL
-    bool blocks;                     // the finish may, for as long as a device does
+    uint64_t (*drain)(dq_stage *st); // end of stream: releases packets waiting for more; their number; NULL
+    void (*finish)(dq_stage *st);    // writes its data, ends its thread; NULL
+    bool blocks;                     // the finish may block on a device
     void (*free)(dq_stage *st);      // of impl; after finish
 };
 
@@ -61,16 +58,16 @@ struct dq_stage {
     const dqi_stage_ops *ops;
     dq_session *session;
     void *impl;
-    uint32_t touches;        // ops->touches, unless the stage knows better
+    uint32_t touches;        // ops->touches, unless the stage overrides it
     dqi_counters past;       // of nodes whose pipes were removed
-    const dq_region *region; // whose buffers it takes; NULL: none
-    bool waits;              // for them, however long it takes
-    dq_queue *source; // the first queue that feeds it: its poller polls the stage and its queues, too. NULL
-    bool threaded;    // polled on the virtual clock alone: else a thread of its own does the work
-    int64_t next_ns;  // session time at which polling makes sense again, as a queue's
+    const dq_region *region; // region it allocates buffers from; NULL: none
+    bool waits;              // for buffers, without a limit
+    dq_queue *source;        // first queue that feeds it: its poller serves the stage and its queues; or NULL
+    bool threaded;           // polled on the virtual clock only: otherwise its thread does the work
+    int64_t next_ns;         // session time of the next useful poll, as for a queue
     _Atomic bool finished;
-    bool abandoned;      // its finish has no end
-    _Atomic bool failed; // for good: failure says why
+    bool abandoned;      // its finish did not end
+    _Atomic bool failed; // permanently; reason in failure
     char failure[256];
 };
 
@@ -79,15 +76,15 @@ static inline int dqi_stage_poll(dq_stage *st) {
     return st->ops->poll(st);
 }
 
-// The stage does no more work, for the reason in words: the first one counts. Its poller.
+// Marks the stage as failed, with a reason; the first call counts. Its poller.
 void dqi_stage_fail(dq_stage *st, const char *why);
 
 int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                   dq_diag *diag);
-// Refuses to read so many bytes of packets of which the host has heads alone.
+// Checks that a stage that reads `bytes` bytes of packets needs only the heads, where the host has no more.
 int dqi_stage_reads(const dq_stage *st, const dq_queue *q, uint32_t bytes, dq_diag *diag);
-// Whether a stage, `what` in errors, may take the region's buffers: not where a queue joins them, and not
-// where it would wait for those that packets behind or before it have.
+// Checks that a stage (`what` in errors) may allocate from the region: not if a queue joins its buffers, and
+// not if the stage would wait for buffers held by packets before or behind it.
 int dqi_stage_may_take(dq_session *s, const char *what, const dq_region *r, bool waits, dq_diag *diag);
 
 #endif

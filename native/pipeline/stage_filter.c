@@ -1,5 +1,4 @@
-// stage_filter.c: passes the packets that a match, a compiled condition or a cBPF program accepts, as a
-// selection.
+// stage_filter.c: passes packets accepted by a match, a compiled condition or a cBPF program, as a selection.
 #include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "program/cbpf.h"
@@ -31,7 +30,7 @@ static uint32_t choose_cbpf(const filter *f, dq_burst *b, uint32_t *idx) {
     return n;
 }
 
-// Indices of the packets of b that pass; their number. Looks at the first segment.
+// Writes the indices of the packets of b that pass; returns their number. Reads the first segment.
 static uint32_t choose(const filter *f, dq_burst *b, uint32_t *idx) {
     if (f->kind == DQ_FILTER_MATCH)
         return dqi_flow_table_select(f->tab, dqi_burst_base(b), dqi_seen(b), dqi_seen_len(b), b->n, idx);

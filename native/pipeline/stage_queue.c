@@ -1,4 +1,4 @@
-// stage_queue.c: a stage's own queues: what the stage hands out is all that their interface has.
+// stage_queue.c: queues owned by stages, each with an interface that has only the stage's output.
 #include "pipeline/stage_queue.h"
 #include "core/burst.h"
 #include "core/err.h"
@@ -12,7 +12,7 @@
 
 typedef struct stage_queue {
     dq_queue queue;
-    dq_iface iface; // none of the session's: the queue's name, and what it does
+    dq_iface iface; // not in the session's list: name and operations of the queue
     dqi_engine_ops ops;
 } stage_queue;
 

@@ -1,6 +1,5 @@
-// stage_rewrite.c: changes fields of packets on their way, where they lie (program/rewrite.h). Nobody else
-// sees that: pipe.c refuses a pipe in which somebody could, and bursts that others hold from elsewhere are
-// dropped.
+// stage_rewrite.c: rewrites packet fields in place (program/rewrite.h). No other reader sees the change:
+// pipe.c rejects pipes with other readers, and bursts that have readers elsewhere are dropped.
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/peers.h"
@@ -18,10 +17,10 @@
 typedef struct rewriter {
     dqi_rewrite *rules;
     bool loops;
-    _Atomic uint64_t seen; // packets: the stage's queues may have threads of their own
+    _Atomic uint64_t seen; // packets; atomic, as the stage's queues may have several threads
 } rewriter;
 
-// Which loop each packet is of; scratch has room for a batch.
+// Fills scratch, of one batch, with the capture loop of each packet.
 static const uint32_t *find_loops(const dq_burst *b, uint32_t *scratch) {
     for (uint32_t i = 0; i < b->n; i++)
         scratch[i] = dqi_burst_loop(b, i);

@@ -1,4 +1,4 @@
-// stage_tap.c: a tap hands bursts to a task as events, through a bounded ring of its own.
+// stage_tap.c: tap stage: delivers bursts to a task as events through a bounded ring.
 #include "core/counters.h"
 #include "core/err.h"
 #include "pipeline/queue.h"
@@ -63,7 +63,7 @@ static void tap_line(const dq_stage *st, dq_line *line) {
     dqi_line_add(line, &t->c);
 }
 
-// What no task has taken when the session ends.
+// Drops bursts not taken by a task when the session ends.
 static void tap_finish(dq_stage *st) {
     task_tap *t = st->impl;
     dqi_consumer_flush(&t->tap.in, &t->c);

@@ -1,5 +1,5 @@
-// tx.c: the transmit side of a queue: bursts come through the ring, or from a template; packets leave when
-// the pace and their own send time allow.
+// tx.c: transmit side of a queue: bursts from the ring or from a template are sent as the pace and their send
+// times permit.
 #include "packet/dq_template.h"
 #include "pipeline/engine.h"
 #include "pipeline/poller.h"
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#define WARM_BYTES (512u << 10) // of a made burst, for large packets
+#define WARM_BYTES (512u << 10) // of a generated burst of large packets
 #define WARM_LEAST 8
 
 int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
@@ -33,10 +33,10 @@ int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
     return DQ_OK;
 }
 
-// What is written into b's buffers is not the template any more.
+// Marks b's buffers as no longer holding the template.
 static void unstamp(dq_queue *q, const dq_burst *b) {
     const dq_region *r = q->conf.regions[0];
-    for (uint32_t i = 0; i < b->n && q->stamped.places; i++) // what is forwarded lies in others' buffers
+    for (uint32_t i = 0; i < b->n && q->stamped.places; i++) // forwarded packets are in other buffers
         if (b->bufs[0][i] - r->first_id < r->conf.num_bufs)
             q->stamped.places[b->bufs[0][i] - r->first_id] = 0;
 }
@@ -46,7 +46,7 @@ int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
     int err = dqi_tx_take_burst(q, n, out);
     if (err != DQ_OK) return err;
     dq_burst *b = *out;
-    unstamp(q, b); // the caller writes them
+    unstamp(q, b); // the caller overwrites them
     for (uint32_t s = 0; s < b->nseg; s++)
         memset(b->len[s], 0, n * sizeof(uint32_t));
     memset(b->flow, 0, n * sizeof *b->flow);
@@ -61,8 +61,7 @@ static void count_in(dq_queue *q, uint32_t n, uint64_t bytes) {
     dqi_add_shared(&q->c.bursts, 1);
 }
 
-// True when the caller is the task that polls q. A task that has never waited is not known yet: its first
-// wait sends.
+// Whether the caller is the task that polls q. Before its first wait a task is unknown: that wait sends.
 static bool is_mine(const dq_queue *q) {
     const dqi_poller *p = q->poller;
     return q->conf.direct && p && !dqi_virtual(q->session) &&
@@ -71,7 +70,7 @@ static bool is_mine(const dq_queue *q) {
 
 int dqi_tx_reaches(dq_queue *q, uint32_t device_only, const dq_queue *from, dq_diag *diag) {
     if ((device_only & ~q->device_only) == 0) return DQ_OK;
-    uint32_t others = 0; // that no GPU has
+    uint32_t others = 0; // not on a GPU
     for (uint32_t k = 0; k < from->conf.n_regions; k++)
         others |= (uint32_t)!from->conf.regions[k]->gpu << k;
     if ((device_only & ~q->device_only & others) == 0)
@@ -103,7 +102,7 @@ int dqi_tx_put(dq_queue *q, dq_burst *b) {
         dqi_gauge_add(&q->held, -(int64_t)n);
         return DQ_NO_SPACE_AVAILABLE;
     }
-    count_in(q, n, bytes); // not before: counters never go back
+    count_in(q, n, bytes); // not earlier: counters never decrease
     return DQ_OK;
 }
 
@@ -124,14 +123,14 @@ int dq_tx_send(dq_queue *q, dq_burst *b) {
     return DQ_OK;
 }
 
-// How many packets of len bytes a burst may have and stay in a core's cache: the pool gives the buffers used
-// last, so that the next burst finds them there.
+// Returns how many packets of len bytes a burst may have and stay in the core's cache: the pool reuses the
+// most recent buffers, so the next burst finds them there.
 static uint32_t warm_packets(uint32_t len) {
     uint32_t n = WARM_BYTES / (len + DQ_HEADROOM);
     return n > WARM_LEAST ? n : WARM_LEAST;
 }
 
-// Which checksums of the transmission the device computes: those that it offers, where no flow changes
+// Returns the checksums of the transmission that the device computes: those it supports, if no flow modifies
 // frames.
 static dqi_sums left_to_device(const dq_queue *q, const dqi_tx_acts *acts) {
     dqi_sums s = dqi_template_sums(q->gen);
@@ -147,7 +146,7 @@ void dqi_tx_share_region(const dq_session *s, const dq_region *r) {
         }
 }
 
-// The next burst to send: from the ring, else made from the template; NULL: none now.
+// Returns the next burst to send, from the ring or generated from the template; NULL: none now.
 static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
     void *p;
     uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
@@ -166,9 +165,9 @@ static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
     dq_burst *b;
     if (n == 0) return NULL;
     int err = dqi_tx_take_burst(q, n, &b);
-    // A receiver that shares the region may keep so many that a full batch never comes together.
+    // Receivers that share the region may hold so many buffers that a full batch never becomes free.
     if (err == DQ_NO_FREE_PACKET_BUFFERS && n > 1) err = dqi_tx_take_burst(q, n /= 2, &b);
-    if (err != DQ_OK) { // the receiver has them all: try again soon
+    if (err != DQ_OK) { // all are in use by the receiver: retry soon
         if (!dqi_virtual(q->session)) q->next_ns = 0;
         return NULL;
     }
@@ -181,8 +180,7 @@ static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
     return b;
 }
 
-// Writes the interface's MAC as the source address of every frame, unless somebody else still reads the
-// burst.
+// Sets the source address of every frame to the interface's MAC, unless the burst has other readers.
 static void set_eth_src(dq_queue *q, dq_burst *b) {
     uint8_t mac[6];
     if (!dqi_burst_exclusive(b) || b->parent || dq_iface_mac(q->iface, mac) != DQ_OK) return;
@@ -190,13 +188,13 @@ static void set_eth_src(dq_queue *q, dq_burst *b) {
         if (b->len[0][i] >= 12) memcpy(dqi_bytes(b, 0, i) + 6, mac, 6);
 }
 
-// How many packets of b from tx_pos on may leave now; sets next_ns when none may.
+// Returns how many packets of b from tx_pos on may leave now; sets next_ns if none may.
 static uint32_t allowed(dq_queue *q, int64_t now) {
     dq_burst *b = q->tx;
     uint32_t n = b->n - q->tx_pos;
     if (b->timed) {
         if (n > q->conf.batch_size)
-            n = q->conf.batch_size; // what a forwarded burst has more goes the next round
+            n = q->conf.batch_size; // the rest of a larger forwarded burst follows later
         const int64_t *at = b->tx_time + q->tx_pos;
         uint32_t k = 0;
         for (; k < n && at[k] <= now + q->ahead_ns; k++)
@@ -207,19 +205,19 @@ static uint32_t allowed(dq_queue *q, int64_t now) {
     return n > 0 ? dqi_pace_count(q, now, b, q->tx_pos, n) : 0;
 }
 
-// k packets of the transmission are sent.
+// Accounts k sent packets of the transmission.
 static void count_made(dq_queue *q, uint32_t k) {
     uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
     if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - k, memory_order_relaxed);
 }
 
-// The next burst in the form in which it is sent; without packets where all were dropped. NULL: none now.
+// Returns the next burst ready to send, without packets if all were dropped. NULL: none now.
 static dq_burst *take_next(dq_queue *q, int64_t now) {
     dqi_tx_acts *acts = dqi_tx_acts_hold(q->iface);
     bool coming = dqi_tx_is_bringing(q);
     dq_burst *b = coming ? dqi_tx_brought(q) : q->shared ? q->shared : next_burst(q, acts, now);
     if (b && (acts || q->conf.tx_eth_src)) dqi_burst_columns(b);
-    // A copy that was begun goes on when the last flow is deleted meanwhile.
+    // A copy in progress continues even if the last flow has been deleted since.
     bool own = !coming && (acts || q->shared || (b && (b->device_only & ~q->device_only)));
     if (b && own) b = dqi_tx_own(q, b);
     if (b && (own || coming)) unstamp(q, b);
@@ -230,16 +228,16 @@ static dq_burst *take_next(dq_queue *q, int64_t now) {
     return b;
 }
 
-// n packets have left, of a burst with send times or without.
+// Accounts n packets that have left; timed: with send times.
 static void account(dq_queue *q, int64_t now, uint32_t n, bool timed) {
     dqi_gauge_add(&q->held, -(int64_t)n);
     if (q->tx_made) count_made(q, n);
     if (timed) dqi_tx_accuracy_timed(q->timing, &q->c, now, q->tx_since, n);
     dqi_pace_spend(q, now, n);
-    if (timed) q->timing->fresh = true; // gaps that follow from send times are no errors of the pace
+    if (timed) q->timing->fresh = true; // gaps due to send times are not pacing errors
 }
 
-// True when there is nothing to send: a poll needs no look at the clock then.
+// Whether there is nothing to send: the poll then skips the clock.
 static bool is_idle(dq_queue *q) {
     bool made = q->gen && atomic_load_explicit(&q->gen_left, memory_order_relaxed) > 0;
     if (made || !dqi_tx_idle(q)) return false;
@@ -258,7 +256,7 @@ int dqi_tx_poll(dq_queue *q) {
             q->tx_pos = 0;
             q->tx_since = now;
             if (!q->tx) {
-                work += dqi_virtual(q->session) && dqi_tx_is_bringing(q); // time stands still
+                work += dqi_virtual(q->session) && dqi_tx_is_bringing(q); // virtual time must not advance
                 break;
             }
             if (q->tx->n == 0) {
@@ -276,9 +274,9 @@ int dqi_tx_poll(dq_queue *q) {
         if (k <= 0) break;
         account(q, now, (uint32_t)k, timed);
         q->tx_pos += (uint32_t)k;
-        if (q->tx_pos == end) q->tx = NULL; // the engine took the reference
+        if (q->tx_pos == end) q->tx = NULL; // the engine has consumed the reference
         work++;
-        if (q->tx_made) break; // the receivers first: what is in the cache stays there
+        if (q->tx_made) break; // let receivers process it while it is cached
     }
     if (work > 0) q->next_ns = 0;
     return work;

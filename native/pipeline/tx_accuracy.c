@@ -1,6 +1,5 @@
-// tx_accuracy.c: how departures kept to what was asked for: two histograms and two sums for each transmit
-// queue with a pace or send times. A departure is the session time that the poller read just before it handed
-// the packet to the engine.
+// tx_accuracy.c: transmit timing: two histograms and two sums for each transmit queue with a pace or send
+// times. The session time read just before the engine gets a packet counts as its departure.
 #include "pipeline/tx_accuracy.h"
 #include "pipeline/queue.h"
 
@@ -26,7 +25,7 @@ void dqi_tx_accuracy_free(dqi_tx_accuracy *t) {
 
 static double off(double a, double b) { return a < b ? b - a : a - b; }
 
-// n gaps that were not kept: the packets behind them left with those before them.
+// Records n gaps of 0: packets that left together with the one before.
 static void note_batch(dqi_tx_accuracy *t, const double *gap, uint32_t n) {
     for (uint32_t i = 0, run; i < n; i += run) {
         for (run = 1; i + run < n && gap[i + run] == gap[i];)
@@ -70,7 +69,7 @@ static bool paced(const dq_queue *q) {
            atomic_load_explicit(&q->pace.pps, memory_order_relaxed) > 0;
 }
 
-// For how long a packet that is there should have left.
+// Returns by how much an available packet is overdue, in ns.
 static uint64_t overdue(const dq_queue *q) {
     int64_t due = dqi_gauge_get(&q->timing->due_ns);
     if (due == 0 || !paced(q) || !atomic_load_explicit(&q->busy, memory_order_relaxed)) return 0;
@@ -81,7 +80,7 @@ static uint64_t overdue(const dq_queue *q) {
 void dqi_tx_accuracy_end(dq_queue *q) {
     if (!q->timing) return;
     dqi_add(&q->timing->took_ns, overdue(q));
-    q->timing->fresh = true; // the time from one transmission to the next is nobody's
+    q->timing->fresh = true; // time between transmissions is not counted
 }
 
 void dqi_tx_accuracy_timed(dqi_tx_accuracy *t, dqi_counters *c, int64_t now, int64_t came, uint32_t n) {
@@ -90,7 +89,7 @@ void dqi_tx_accuracy_timed(dqi_tx_accuracy *t, dqi_counters *c, int64_t now, int
         if (t->asked[i] == 0) continue;
         timed++;
         late += t->asked[i] < came;
-        if (t->asked[i] > now) continue; // the device's matter
+        if (t->asked[i] > now) continue; // enforced by the device
         dqi_histogram_note(&t->time_error, (uint64_t)(now - t->asked[i]));
     }
     dqi_add(&c->extra[DQ_EXTRA_TIMED], timed);

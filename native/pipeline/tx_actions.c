@@ -1,7 +1,7 @@
-// tx_actions.c: actions of transmit flows: a burst is taken from its ring, the first rule that a frame
-// matches says what is put in front of it, and then the engine gets it. That writes into the packets and the
-// room before them, so a burst that somebody else reads too is copied first. A change of rules makes a new
-// table; who uses the old one holds it until its burst is done.
+// tx_actions.c: actions of transmit flows: for each frame of a burst from the ring, the first matching rule
+// defines the headers to prepend, before the engine gets the burst. As this modifies packets and their
+// headroom, a burst with other readers is copied first. A change of rules builds a new table; users of the
+// old one hold it until their burst is done.
 #include "pipeline/actions.h"
 #include "core/burst.h"
 #include "pipeline/engine.h"
@@ -16,13 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_NS    5000 // after there was no buffer for a copy
+#define RETRY_NS    5000 // after a failed allocation for a copy
 #define CHUNK       64
 #define LEAST_FRAME 60
 
 struct dqi_tx_acts {
     _Atomic uint32_t refs;
-    dqi_flow_table *tab; // its queues are indices into acts
+    dqi_flow_table *tab; // queue ids are indices into acts
     uint32_t longest;
     uint32_t n;
     dqi_acts acts[];
@@ -30,7 +30,7 @@ struct dqi_tx_acts {
 
 // ---- control ----------------------------------------------------------------------------------------------
 
-// Makes the rules ones whose queue is their own index.
+// Builds a table of the rules, each with its own index as queue.
 static int make_table(const dq_rule *rules, uint32_t n, dqi_flow_table **out, dq_diag *diag) {
     dq_rule *own = calloc(n + 1, sizeof *own);
     if (!own) return dqi_fail(diag, DQ_ESYS - ENOMEM, "no memory for %u flows", n);
@@ -45,7 +45,7 @@ static int make_table(const dq_rule *rules, uint32_t n, dqi_flow_table **out, dq
     return err;
 }
 
-// Bytes that a frame of i may have without a tag.
+// Returns the maximum bytes of an untagged frame of i.
 static uint32_t longest(const dq_iface *i) {
     uint32_t mtu = i->ops->link && i->ops->link->mtu ? i->ops->link->mtu(i) : 0;
     return mtu > 0 ? mtu + 14 : UINT32_MAX;
@@ -121,9 +121,9 @@ int dq_iface_set_tx_rules(dq_iface *i, const dq_rule *rules, uint32_t n, const d
 
 void dqi_tx_actions_free(dq_iface *i) { exchange(i, NULL); }
 
-// ---- bursts that others read ------------------------------------------------------------------------------
+// ---- bursts with other readers ----------------------------------------------------------------------------
 
-// Copies packet i of b into packet k of c. False: a segment is longer than c's buffers.
+// Copies packet i of b to packet k of c. Returns false if a segment is longer than c's buffers.
 static bool copy_packet(dq_burst *c, uint32_t k, dq_burst *b, uint32_t i) {
     for (uint32_t s = 0; s < c->nseg; s++) {
         c->len[s][k] = b->len[s][i];
@@ -146,7 +146,7 @@ static void count_drop(dq_queue *q, dq_reason why, uint32_t n) {
     dqi_gauge_add(&q->held, -(int64_t)n);
 }
 
-// Fills c with packets of b from `first` on.
+// Copies packets of b, from `first` on, to c.
 static void copy_part(dq_queue *q, dq_burst *c, dq_burst *b, uint32_t first) {
     uint32_t n = c->n, kept = 0;
     c->timed = b->timed;
@@ -159,7 +159,8 @@ static void copy_part(dq_queue *q, dq_burst *c, dq_burst *b, uint32_t first) {
     dq_burst_truncate(c, kept);
 }
 
-// Whether headers may be pushed in front of b's packets where they lie: not in buffers that no queue names.
+// Whether headers may be prepended to b's packets in place; buffers of regions without a queue have no
+// headroom.
 static bool has_headroom(const dq_burst *b) {
     const dq_region *r = dqi_buf_region(b->session, b->bufs[0][0]);
     return !r || r->headroom > 0;
@@ -189,7 +190,7 @@ dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b) {
 
 // ---- packets ----------------------------------------------------------------------------------------------
 
-// The room before the packet is what its buffer has there.
+// Applies the actions to packet i, with the headroom of its buffer.
 static int change(const dqi_tx_acts *t, dq_burst *b, uint32_t i, const dqi_acts *acts) {
     const dq_region *r = dqi_buf_region(b->session, b->bufs[0][i]);
     uint8_t *p = dqi_bytes(b, 0, i);

@@ -1,4 +1,4 @@
-// tx_gpu.c: one mover a queue, made for the first burst or pipe that needs it.
+// tx_gpu.c: a dqi_mover per queue, created for the first burst or pipe that needs it.
 #include "pipeline/tx_gpu.h"
 #include "core/burst.h"
 #include "core/clock.h"
@@ -14,15 +14,15 @@
 struct dqi_tx_gpu {
     dqi_gpu *gpu;
     dqi_mover *mover;
-    dq_burst *coming;       // NULL: none
-    _Atomic uint32_t lists; // that are to bring it
+    dq_burst *coming;       // burst being copied; NULL: none
+    _Atomic uint32_t lists; // unfinished copy lists of it
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of who makes one
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // serializes creation
 
 static dqi_tx_gpu *of(const dq_queue *q) { return atomic_load_explicit(&q->gpu, memory_order_acquire); }
 
-// Under the lock.
+// Called with the lock held.
 static int make(dq_queue *q, dqi_gpu *gpu, dq_diag *diag) {
     char what[DQ_NAME_LEN + 16];
     snprintf(what, sizeof what, "queue %s", q->conf.name);
@@ -71,7 +71,7 @@ void dqi_tx_bring(dq_queue *q, dq_burst *b, uint32_t seg, uint32_t i, uint8_t *t
     dqi_tx_gpu *t = of(q);
     const dqk_move m = {(uintptr_t)dqi_device_bytes(b, seg, i), (uintptr_t)to, b->len[seg][i], DQK_COPY};
     if (m.len == 0) return;
-    while (!dqi_mover_room(t->mover, 1)) { // lists are short of a batch: they end
+    while (!dqi_mover_room(t->mover, 1)) { // out of lists: some complete
         if (dqi_mover_lost(t->mover)) return;
         dqi_mover_poll(t->mover, dqi_mono_ns());
     }
@@ -90,7 +90,7 @@ bool dqi_tx_is_bringing(const dq_queue *q) {
     return t && t->coming;
 }
 
-// What came, or would have.
+// Ends a copy: returns the burst, without packets if the GPU was lost.
 static dq_burst *end(dq_queue *q, dqi_tx_gpu *t) {
     dq_burst *c = t->coming;
     char words[256];
@@ -108,7 +108,7 @@ dq_burst *dqi_tx_brought(dq_queue *q) {
     if (!t || !t->coming) return NULL;
     dqi_mover_poll(t->mover, dqi_mono_ns());
     if (dqi_load_acq32(&t->lists) == 0) return end(q, t);
-    if (dqi_virtual(q->session)) dqi_mover_nap(); // virtual time stands still until the GPU is done
+    if (dqi_virtual(q->session)) dqi_mover_nap(); // virtual time must not advance until the GPU is done
     q->next_ns = q->now_ns + dqi_mover_next(t->mover);
     return NULL;
 }

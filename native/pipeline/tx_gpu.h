@@ -1,30 +1,30 @@
-// tx_gpu.h: what lies in a GPU's memory is copied to the queue's own, pinned buffers before it is sent, by
-// the GPU, one batch after the other; what came behind it waits for that.
+// tx_gpu.h: sending from a GPU's memory: the GPU copies packets to the queue's pinned buffers first, one
+// batch at a time; later bursts wait.
 #ifndef DQI_TX_GPU_H
 #define DQI_TX_GPU_H
 
 #include "pipeline/queue.h"
 
-// Lets q send packets whose segments lie in these regions: device_only says which of them the CPU can't read.
-// Any thread.
+// Enables q to send packets from these regions; bits in device_only mark those the CPU can't read. Any
+// thread.
 int dqi_tx_reach_gpu(dq_queue *q, uint32_t device_only, dq_region *const *regions, dq_diag *diag);
-// Whether q can send b, of whose segments the CPU can't read some; from now on it can where a GPU has them.
+// Whether q can send b, which has segments the CPU can't read; enables q for them if they are on a GPU.
 bool dqi_tx_takes_gpu(dq_queue *q, const dq_burst *b);
 
-// Has segment seg of packet i of b copied to `to`, in the CPU's memory; b is held until then. Poller's
-// thread, as for all that follow.
+// Starts a copy of segment seg of packet i of b to `to`, in the CPU's memory; b is referenced until it
+// completes. Poller's thread, as for the following functions.
 void dqi_tx_bring(dq_queue *q, dq_burst *b, uint32_t seg, uint32_t i, uint8_t *to);
-// c has all that was asked for; it is q's to keep until dqi_tx_brought.
+// Submits the copies into c, which q owns until dqi_tx_brought returns it.
 void dqi_tx_bringing(dq_queue *q, dq_burst *c);
-// The burst that was being brought, once it is there; empty where the GPU was lost, with its packets counted.
-// NULL: none is, or it is not there yet, and q->next_ns says when to ask again.
+// Returns the burst being copied once complete; without packets, counted as dropped, if the GPU was lost.
+// NULL: none, or not complete yet, with q->next_ns set to the next check.
 dq_burst *dqi_tx_brought(dq_queue *q);
-// Whether one is on its way.
+// Whether a burst is being copied.
 bool dqi_tx_is_bringing(const dq_queue *q);
-// The same at the end: waits for it, but no longer than the session does for a device. NULL: none is, or it
-// never came.
+// Waits for the burst being copied, limited by the session's device timeout, and returns it. NULL: none, or
+// it did not complete.
 dq_burst *dqi_tx_brought_last(dq_queue *q);
-// Fine where nothing was ever brought.
+// Frees the copy state, if any.
 void dqi_tx_gpu_free(dq_queue *q);
 
 #endif

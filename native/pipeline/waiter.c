@@ -1,5 +1,4 @@
-// waiter.c: where a task waits: its direct queues, the taps that feed it, and wake-ups from elsewhere, in one
-// call.
+// waiter.c: dq_wait of a task: its direct queues, the taps that feed it, and wake-ups from other threads.
 #include "pipeline/waiter.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -9,18 +8,18 @@
 
 #include <errno.h>
 
-// Packets that a busy task's direct queues bring before it hears of them: small bursts share one crossing
-// into the script, and what it then looks at is still in the cache.
+// Packets received by a busy task's direct queues before it gets their events: small bursts share one call
+// into the script, while their packets are still cached.
 #define ENOUGH_PACKETS 512
 
 struct dq_waiter {
     dqi_poller poller;
-    pthread_mutex_t lock; // taps come and go on control threads
+    pthread_mutex_t lock; // control threads add and remove taps
     dqi_tap **taps;
     uint32_t n, cap, next;
-    dqi_op_end *first, *last; // operations that the task has not heard of
+    dqi_op_end *first, *last; // completions not yet delivered to the task
     bool closed;
-    _Atomic uint32_t refs; // the task's, and one for each operation that is watched
+    _Atomic uint32_t refs; // the task's, and one per watched operation
     _Atomic uint32_t woken;
 };
 
@@ -122,7 +121,7 @@ void dqi_waiter_remove(dq_waiter *w, dqi_tap *t) {
 
 void dqi_waiter_kick(dq_waiter *w) { dqi_wake_up(&w->poller.wake); }
 
-// Takes at most max events, from each tap in turn so that a busy one can't starve the others.
+// Takes at most max events, round robin over the taps so that a busy one can't starve the others.
 static int collect(dq_waiter *w, dq_event *ev, int max) {
     int n = 0;
     pthread_mutex_lock(&w->lock);
@@ -158,7 +157,7 @@ static bool take_wake(dq_waiter *w) {
     return atomic_load_explicit(&w->woken, memory_order_relaxed) && atomic_exchange(&w->woken, 0);
 }
 
-// Sleeps unless a tap has filled meanwhile: its producer may have looked at `sleeping` before we set it.
+// Sleeps unless a tap has filled meanwhile: its producer may have read `sleeping` before it was set.
 static void sleep_until(dq_waiter *w, int64_t until) {
     dqi_wake_announce(&w->poller.wake);
     if (taps_waiting(w) || atomic_load(&w->woken)) {
@@ -166,10 +165,11 @@ static void sleep_until(dq_waiter *w, int64_t until) {
         return;
     }
     dqi_poller_sleep(&w->poller, until);
-    dqi_wake_stay(&w->poller.wake); // it may not have slept: what wakes it now would be a call of the system
+    dqi_wake_stay(&w->poller.wake); // if it did not sleep, a later wake-up would cost a system call
 }
 
-// Polls and collects until there is enough, or nothing more comes. Events; *work: polls that found something.
+// Polls and collects until there are enough packets or no more events. Returns the events; *work: the work
+// done.
 static int serve(dq_waiter *w, dq_event *ev, int max, int *work) {
     int n = 0, got, busy;
     uint32_t packets = 0;
@@ -198,7 +198,7 @@ int dq_wait(dq_waiter *w, int64_t timeout_ns, dq_event *ev, int max) {
         }
         if (now >= until) return 0;
         if (work > 0) {
-            start = now; // as busy as ever: the time-out stands, the patience starts anew
+            start = now; // busy: restart the idle time, keep the timeout
             continue;
         }
         if (!dqi_poller_tries(&w->poller, now - start)) sleep_until(w, until);

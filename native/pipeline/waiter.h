@@ -1,4 +1,4 @@
-// waiter.h: taps, for stages and interfaces.
+// waiter.h: taps and completion events of tasks.
 #ifndef DQI_WAITER_H
 #define DQI_WAITER_H
 
@@ -9,26 +9,26 @@
 
 // A bounded queue of events from pollers to a task.
 typedef struct dqi_tap {
-    dqi_consumer in; // of events; of bursts, where it is a stage's
+    dqi_consumer in; // of events; for a stage, of bursts
     dq_waiter *waiter;
     uint64_t tag;
 } dqi_tap;
 
-// Feeds t to w's task. The tap stays the caller's and is removed before it is freed.
+// Connects t to w's task. The caller owns the tap and must remove it before freeing it.
 int dqi_waiter_add(dq_waiter *w, dqi_tap *t);
 void dqi_waiter_remove(dq_waiter *w, dqi_tap *t);
-// Wakes w's task if it sleeps: something lies in a tap. Any thread.
+// Wakes w's task if it sleeps, as a tap has an event. Any thread.
 void dqi_waiter_kick(dq_waiter *w);
-// The end of an operation, for the task that watches it.
+// Completion event of an operation, for the watching task.
 typedef struct dqi_op_end {
     struct dqi_op_end *next;
     dq_op *op;
     uint64_t tag;
 } dqi_op_end;
 
-// w's task is told of it, and e->op is let go then; a hold of w ends. Any thread.
+// Queues the event for w's task, which then releases e->op; releases a reference to w. Any thread.
 void dqi_waiter_ended(dq_waiter *w, dqi_op_end *e);
-// w's memory stays until as many dqi_waiter_ended have come, though its task may have gone.
+// Keeps w's memory until a matching dqi_waiter_ended, even if its task has ended.
 void dqi_waiter_hold(dq_waiter *w);
 // Takes the oldest event of t. Task's thread.
 bool dqi_tap_pop(dqi_tap *t, dq_event *ev);
