@@ -1,4 +1,4 @@
-// Package reorder puts packets into aggregates, and converts their elements.
+// Package reorder assembles packets into aggregates, and converts their elements.
 package reorder
 
 /*
@@ -19,4 +19,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // editing a header rebuilds every importing package

@@ -1,4 +1,4 @@
-// convert.c: what becomes of elements, by their types: the loops are the kernels' (kernels/loops.c).
+// convert.c: selects the conversion of a pair of element types; the loops are in kernels/loops.c.
 #include "reorder/convert.h"
 #include "core/err.h"
 #include "kernels/k_convert.h"
@@ -27,7 +27,7 @@ dqk_convert_fn *dqi_convert_at(uint32_t level, const dq_data_types *t) {
     return dqk_loop_at(level, conversion_of(t));
 }
 
-// Elements of one byte have no order.
+// Whether both types are the same in memory. Elements of one byte have no byte order.
 static bool same(const dq_data_types *t) {
     return t->input == t->output &&
            (!t->network || types[t->input].bits <= 8 || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);

@@ -1,4 +1,4 @@
-// convert.h: payloads from one element type to another, with the processor's vector instructions.
+// convert.h: conversion of payloads between element types, with SIMD instructions.
 #ifndef DQI_CONVERT_H
 #define DQI_CONVERT_H
 
@@ -8,20 +8,22 @@
 
 #include <string.h>
 
-// A conversion of whole payloads.
+// A conversion of payloads.
 typedef struct dqi_convert {
-    dqk_convert_fn *fn;         // NULL: bytes stay as they are
-    uint32_t conversion;        // its number among the kernels; 0: bytes stay as they are
-    uint32_t in_bits, out_bits; // of an element, powers of 2; bytes: 8
+    dqk_convert_fn *fn;         // NULL: plain copy
+    uint32_t conversion;        // number among the kernels; 0: plain copy
+    uint32_t in_bits, out_bits; // per element, powers of 2; bytes: 8
 } dqi_convert;
 
-// What does it. Types that are both BYTES copy. INVALID_PARAMETER when there is no such conversion; `what`
-// names who asked.
+// Finds the conversion of the types; if both are BYTES, a plain copy. INVALID_PARAMETER if there is none;
+// `what` is the stage's name in the error.
 int dqi_convert_find(const dq_data_types *types, dqi_convert *out, const char *what, dq_diag *diag);
-// The same of the level-th instruction set that this processor has, from 0, plain C; NULL: it has fewer.
+// Returns the conversion loop for the level-th instruction set of this processor, from 0, plain C; NULL: past
+// the last.
 dqk_convert_fn *dqi_convert_at(uint32_t level, const dq_data_types *types);
 
-// Bytes that n bytes of payload become. False: they are no whole number of elements, or too many bytes.
+// Computes the output size of n bytes of payload. Returns false if they are not whole elements or the output
+// is too large.
 static inline bool dqi_convert_size(const dqi_convert *c, uint64_t n, uint32_t *out) {
     if (n > UINT32_MAX || (n * 8 & (c->in_bits - 1)) != 0) return false;
     n = (n * 8 >> __builtin_ctz(c->in_bits)) * (c->out_bits / 8);
@@ -29,7 +31,7 @@ static inline bool dqi_convert_size(const dqi_convert *c, uint64_t n, uint32_t *
     return n <= UINT32_MAX;
 }
 
-// Writes n bytes of payload, a whole number of elements.
+// Converts n bytes of payload, which must be whole elements.
 static inline void dqi_convert_bytes(const dqi_convert *c, uint8_t *dst, const uint8_t *src, uint32_t n) {
     if (c->fn)
         c->fn(dst, src, (uint64_t)n * 8 >> __builtin_ctz(c->in_bits));

@@ -14,7 +14,7 @@ static uint64_t behind_last_cell(const dq_aggregate *a) {
     return 0;
 }
 
-// What a batch lacks, in cells: in front of the first that came, behind the last, and between them.
+// Cells a batch lacks: before the first received one, after the last, and between them.
 typedef struct dqi_lacks {
     uint64_t before, after, between;
 } dqi_lacks;
@@ -42,7 +42,7 @@ void dqi_ends_of_sequence(dqi_ends *e, dqi_handover *h, const dq_aggregate *a, u
     e->begun = true;
 }
 
-// Takes the open ends whose ordinals are below `to` as missing.
+// Counts open ends with ordinals below `to` as missing.
 static void resolve(dqi_ends *e, dqi_handover *h, uint64_t to) {
     uint32_t kept = 0;
     for (uint32_t k = 0; k < e->n; k++)
@@ -53,7 +53,7 @@ static void resolve(dqi_ends *e, dqi_handover *h, uint64_t to) {
     e->n = kept;
 }
 
-// A batch leaves that lacks so many cells, which something later may show to be missing.
+// Records a closed batch that lacks `lacks` cells, which later batches may prove missing.
 static void note(dqi_ends *e, dqi_handover *h, const dq_aggregate *a, uint64_t lacks, uint32_t window) {
     if (!e->begun || (int64_t)(a->ordinal - e->last) > 0) e->last = a->ordinal;
     e->begun = true;
@@ -61,7 +61,7 @@ static void note(dqi_ends *e, dqi_handover *h, const dq_aggregate *a, uint64_t l
         e->full = a->ordinal;
         e->any_full = true;
     }
-    uint64_t from = e->last + 1 - window; // those below are missing
+    uint64_t from = e->last + 1 - window; // lower ordinals are missing
     if (e->any_full && (int64_t)(e->full - from) > 0) from = e->full;
     resolve(e, h, from);
     if (lacks == 0) return;

@@ -1,10 +1,10 @@
-// heaps.h: a heaps stage, for its two parts: heaps_place.c (pieces into heaps, on the sources' pollers) and
-// stage_heaps.c (set-up, time-outs, what is handed over).
+// heaps.h: state of a heaps stage, shared by heaps_place.c (pieces into heaps, on the sources' pollers) and
+// stage_heaps.c (setup, timeouts, delivery).
 //
-// Heap ids are any numbers: they may step, interleave and begin anew. So open heaps stand in a short list,
-// and the one that has been without a packet for longest goes when a new one needs its place. A piece belongs
-// at its byte offset, and a bit for each byte says what is there: so overlaps show, whatever the order. Bits
-// are set under the lock, a run of packets of one heap at a time; bytes are copied without it.
+// Heap ids are arbitrary numbers: they may jump, interleave and restart. So open heaps are kept in a short
+// list, and the least recently used one is closed when a new heap needs its place. A piece is copied to its
+// byte offset, and a bitmap with one bit per byte detects overlaps in any order. Bits are set under the lock,
+// once for a run of packets of one heap; bytes are copied without it.
 #ifndef DQI_HEAPS_H
 #define DQI_HEAPS_H
 
@@ -18,16 +18,16 @@
 #include "reorder/ends.h"
 #include "reorder/handover.h"
 
-#define DQI_HEAPS_PAST 128 // closed heaps whose ids are remembered: fewer than the ids that 8 bits have
+#define DQI_HEAPS_PAST 128 // closed heaps with remembered ids: fewer than 2^8 ids
 
 typedef struct dqi_heap {
-    dq_aggregate agg; // a slot of the heap's size; cells are bytes
+    dq_aggregate agg; // one slot of the heap's size; cells are bytes
     dq_burst *burst;
     uint8_t *data;
     uint64_t *present;        // as in agg
     uint64_t *items;          // as in agg
-    uint32_t end;             // no byte from here on is there
-    _Atomic uint32_t fillers; // threads that copy into it
+    uint32_t end;             // no byte from here on has been received
+    _Atomic uint32_t fillers; // threads copying into it
     int64_t due_ns, opened_ns;
     bool closed;
 } dqi_heap;
@@ -45,19 +45,19 @@ typedef struct dqi_heaps {
     dq_prog *id, *size, *offset, *items_at, *items;
     dqi_payload_rule payload;
 
-    dqi_spin lock; // of what follows
+    dqi_spin lock; // protects the following fields
     uint32_t n_open;
-    dqi_heap *open[DQ_MAX_WINDOW]; // the one whose last packet came first is the first
+    dqi_heap *open[DQ_MAX_WINDOW]; // in order of their last packet, least recent first
     uint64_t ordinal;              // of the next heap
     dqi_past_heap past[DQI_HEAPS_PAST];
     uint32_t n_past, next_past;
 
-    _Atomic int64_t due_ns; // the first time-out of an open heap; INT64_MAX: none
-    dqi_ring closed;        // heaps, until they are read
-    dqi_heap *head;         // the next of them
+    _Atomic int64_t due_ns; // earliest timeout of an open heap; INT64_MAX: none
+    dqi_ring closed;        // heaps until they are delivered
+    dqi_heap *head;         // next one to deliver
     dqi_handover done;
     dqi_ends ends;
-    uint8_t *records; // one a buffer
+    uint8_t *records; // one per buffer
     size_t record_bytes, records_bytes;
 } dqi_heaps;
 
@@ -67,9 +67,9 @@ int dqi_heaps_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out);
 
 // ---- stage_heaps.c: with the lock -------------------------------------------------------------------------
 
-// Closes the i-th open heap, with that flag where it is not full.
+// Closes the i-th open heap, with the flag if it is incomplete.
 void dqi_heap_close(dqi_heaps *h, uint32_t i, uint32_t flag);
-// Opens one, closing the first where the window is full. NULL: no buffer is free.
+// Opens a heap, closing the least recently used one if the window is full. NULL: no free buffer.
 dqi_heap *dqi_heap_open(dqi_heaps *h, uint64_t id, uint32_t size, int64_t ts);
 
 static inline bool dqi_heap_full(const dqi_heap *b) { return dqi_aggregate_full(&b->agg); }

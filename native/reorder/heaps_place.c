@@ -1,5 +1,5 @@
-// heaps_place.c: the packets of a burst go into their heaps: by columns the numbers, then run by run (packets
-// of one heap, one after the other) the pieces. On the source's poller.
+// heaps_place.c: places the packets of a burst into their heaps: evaluates the numbers as columns, then
+// copies the pieces run by run (consecutive packets of one heap). On the source's poller.
 #include "core/burst.h"
 #include "core/copy_nontemporal.h"
 #include "pipeline/dq_pipeline.h"
@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-#define STREAM_BYTES (4 << 20) // of a heap: no cache has it whole when it is read
+#define STREAM_BYTES (4 << 20) // heap size above which it does not stay cached until it is read
 #define LONG_COPY    8192      // bytes
 #define CHUNK        DQI_PAYLOAD_CHUNK
-#define PLACED       (-1) // of no dq_reason
+#define PLACED       (-1) // not a dq_reason
 
 typedef struct piece {
     const uint8_t *bytes;
-    uint32_t len, at; // NULL bytes: it was there already
+    uint32_t len, at; // at: offset in the heap
 } piece;
 
 typedef struct work {
@@ -50,7 +50,7 @@ static void compute(work *w) {
     dqi_payload_compute(b, &h->payload, w->first, &w->payload);
 }
 
-// What is known of the i-th packet of the chunk without its heap; a reason where it belongs nowhere.
+// Locates the piece of the i-th packet of the chunk; returns PLACED, or the reason to drop it.
 static int examine(const work *w, uint32_t i, piece *p) {
     const dqi_heaps *h = w->h;
     uint32_t from, to;
@@ -68,13 +68,13 @@ static int examine(const work *w, uint32_t i, piece *p) {
 
 static void lose(work *w, int why) { dqi_drop(&w->node->c, (dq_reason)why, 1); }
 
-// ---- a heap's bits ----------------------------------------------------------------------------------------
+// ---- bitmap of a heap -------------------------------------------------------------------------------------
 
-static uint64_t mask_of(uint32_t from, uint32_t to) { // of one word, to at most 64
+static uint64_t mask_of(uint32_t from, uint32_t to) { // within one word, to <= 64
     return UINT64_MAX >> (64 - (to - from)) << from;
 }
 
-// How many of the bits [from, to) are set.
+// Returns how many of the bits [from, to) are set.
 static uint32_t count_bits(const uint64_t *bits, uint32_t from, uint32_t to) {
     uint32_t n = 0;
     while (from < to) {
@@ -96,12 +96,12 @@ static void set_bits(uint64_t *bits, uint32_t from, uint32_t to) {
     bits[last] |= UINT64_MAX >> (63 - (to - 1) % 64);
 }
 
-// Takes the piece's bytes of the heap; a reason where it can't have them.
+// Claims the piece's bytes of the heap; returns PLACED, or the reason to drop it.
 static int claim(dqi_heap *b, const piece *p) {
     if (p->len > b->agg.cells || p->at > b->agg.cells - p->len) return DQ_DROP_PAST_END;
     if (p->len == 0) return PLACED;
     uint32_t to = p->at + p->len;
-    uint32_t had = p->at < b->end ? count_bits(b->present, p->at, to) : 0; // mostly nothing is there yet
+    uint32_t had = p->at < b->end ? count_bits(b->present, p->at, to) : 0; // usually none is present
     if (had > 0) return had == p->len ? DQ_DROP_DUPLICATE : DQ_DROP_OVERLAP;
     set_bits(b->present, p->at, to);
     if (to > b->end) b->end = to;
@@ -109,7 +109,7 @@ static int claim(dqi_heap *b, const piece *p) {
     return PLACED;
 }
 
-// Keeps the items of the i-th packet that the heap doesn't have yet.
+// Stores those items of the i-th packet that the heap does not have yet.
 static void keep_items(work *w, dqi_heap *b, uint32_t i) {
     const dq_heaps_conf *c = &w->h->conf;
     if (!w->has_items[i]) return;
@@ -139,10 +139,9 @@ static const dqi_past_heap *past(const dqi_heaps *h, uint64_t id) {
     return found;
 }
 
-#define REMEMBERED_NS                                                                                        \
-    100000000 // of packets' times: an id that had its last one so long ago begins a new heap
+#define REMEMBERED_NS 100000000 // in packet time: a closed heap's id starts a new heap after this gap
 
-// The open heap of the i-th packet, NULL and why not.
+// Returns the open heap of the i-th packet; NULL, with the reason in *why.
 static dqi_heap *find(work *w, uint32_t i, int *why) {
     dqi_heaps *h = w->h;
     uint64_t id = w->id[i];
@@ -171,13 +170,14 @@ static dqi_heap *find(work *w, uint32_t i, int *why) {
     return made;
 }
 
-// No buffer is free. True when some will be.
+// No buffer is free: returns whether to wait for one.
 static bool worth_waiting(const dqi_heaps *h) {
     if (h->conf.policy == DQ_POLICY_WAIT) return true;
     return dqi_ring_level(&h->closed) > 0 && !atomic_load_explicit(&h->out->stalled, memory_order_relaxed);
 }
 
-// Takes the bits of the packets from the i-th on that are of b; the first that isn't, *n pieces.
+// Claims the bytes of consecutive packets of b from the i-th on, as *n pieces; returns the first other
+// packet.
 static uint32_t gather(work *w, dqi_heap *b, uint32_t i, uint32_t *n) {
     uint64_t id = w->id[i];
     for (; i < w->n && w->id[i] == id && w->has[i]; i++) {
@@ -197,7 +197,7 @@ static uint32_t gather(work *w, dqi_heap *b, uint32_t i, uint32_t *n) {
     return i;
 }
 
-// Pieces of large heaps go past the caches; memcpy spares reading the lines, too, where it writes so many.
+// Copies the pieces; those of large heaps bypass the caches, as does memcpy for long copies.
 static void copy(dqi_heap *b, uint32_t n, const piece *pieces) {
     bool stream = b->agg.cells >= STREAM_BYTES, fence = false;
     for (const piece *p = pieces; p < pieces + n; p++) {
@@ -211,7 +211,7 @@ static void copy(dqi_heap *b, uint32_t n, const piece *pieces) {
     if (fence) dqi_nontemporal_fence();
 }
 
-// A filler leaves b. With the lock, so that b is not another heap before its mark was read.
+// Ends a filler of b. Under the lock, so that b can't be reused before its flag is read.
 static void leave(dqi_heaps *h, dqi_heap *b) {
     dqi_lock(&h->lock);
     bool last = atomic_fetch_sub_explicit(&b->fillers, 1, memory_order_acq_rel) == 1 && b->closed;
@@ -219,7 +219,8 @@ static void leave(dqi_heaps *h, dqi_heap *b) {
     if (last) dqi_queue_kick(h->out);
 }
 
-// The run of packets that begins with the i-th; the first behind it. The same when it has to wait.
+// Places the run of packets starting with the i-th; returns the first packet after it, or i if it has to
+// wait.
 static uint32_t run(work *w, uint32_t i) {
     dqi_heaps *h = w->h;
     uint32_t n = 0, next;
@@ -258,7 +259,8 @@ static uint32_t place_chunk(work *w) {
     return w->n;
 }
 
-// The packets that are through count as taken now, and not again when the whole burst is.
+// Counts packets processed before a stall as received now, to be subtracted from the whole burst's count
+// later.
 static void count_through(work *w, uint32_t from, uint32_t to) {
     uint64_t bytes =
         from < to ? dqi_burst_sum(w->in, from, to - from) : 0 - dqi_burst_sum(w->in, to, from - to);

@@ -1,8 +1,8 @@
-// reorder_gpu.c: what a GPU does for a reorder stage: payloads and gaps, as lists of moves.
+// reorder_gpu.c: GPU support of a reorder stage: payloads and gaps as lists of moves.
 //
-// Each source has a mover of its own, whose lists its poller fills; the stage's poll looks at the tickets of
-// all. A list goes out with 1 MiB of payload, or when a batch closes: by the push that closed it, those of
-// other sources by the poll; or after a while, so that packets of a slow stream are let go of.
+// Each source has a mover, whose lists its poller fills; the stage's poll checks the tickets of all. A list
+// is launched at 1 MiB of payload; when a batch closes, by the push that closed it, and by the poll for other
+// sources; or after a delay, so that packets of a slow stream are released.
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -12,9 +12,9 @@
 
 #include <stdio.h>
 
-#define GAPS  64    // runs of missing cells that are appended at once
-#define MARK  1024u // bytes of a move of marks: longer ones would split the payloads of their list
-#define MARKS 1024u // moves of marks at most: larger ones stay with the host
+#define GAPS  64    // runs of missing cells appended at a time
+#define MARK  1024u // bytes per move of marks: longer ones would split the payloads of their list
+#define MARKS 1024u // maximum moves of marks: larger ones are not copied
 
 static void title(const char *name, char *buf, size_t len) {
     snprintf(buf, len, "reorder %.*s", DQ_REORDER_LEN, name);
@@ -72,7 +72,7 @@ void dqi_reorder_gpu_mark(dqi_reorder *r, dqi_batch *b, dqi_mover *m) {
     }
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- lifecycle --------------------------------------------------------------------------------------------
 
 int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag) {
     const dq_region *region = r->conf.region;
@@ -92,7 +92,7 @@ int dqi_reorder_gpu_join(dqi_reorder *r, dqi_source *s, dq_diag *diag) {
     return new_mover(r, r->stage->name, &s->mover, diag);
 }
 
-// The k-th mover, the gaps' last; NULL: there are no more, or that one is none.
+// Returns the k-th mover, the one for gaps last; NULL: not set.
 static dqi_mover *mover_at(const dqi_reorder *r, uint32_t k) {
     return k < atomic_load(&r->n_sources) ? r->sources[k].mover : r->gaps;
 }
@@ -110,7 +110,7 @@ static int look(dqi_reorder *r, int64_t *soonest) {
     return work;
 }
 
-// The batch at the head is closed: what fills it goes out.
+// Launches pending lists once the next batch to deliver is closed.
 static void hurry(dqi_reorder *r) {
     if (!r->head || dqi_load_acq32(&r->head->fillers) == 0) return;
     for (uint32_t k = 0; k < atomic_load(&r->n_sources); k++)
@@ -125,7 +125,7 @@ int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns) {
     char words[256];
     if (dqi_gpu_lost(r->gpu, words, sizeof words)) dqi_stage_fail(r->stage, words);
     if (soonest == INT64_MAX) return work;
-    if (dqi_virtual(s)) { // virtual time stands still until the GPU is done
+    if (dqi_virtual(s)) { // virtual time must not advance until the GPU is done
         if (work == 0) dqi_mover_nap();
         return 1;
     }
@@ -134,7 +134,7 @@ int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns) {
     return work;
 }
 
-// Some runs of missing cells from b->gap_cell on; how many.
+// Collects runs of missing cells from b->gap_cell on; returns their number.
 static uint32_t gather_gaps(const dqi_reorder *r, dqi_batch *b, dqk_move *moves) {
     uint32_t n = 0;
     for (uint64_t bytes, at; n < GAPS; n++) {

@@ -1,6 +1,6 @@
-// reorder_out.c: the stage's own queue, which hands out closed batches as bursts of one packet, and its look
-// at the clock: a batch's time runs whether packets come or not. Gaps are filled and accounts are made here,
-// outside the lock, by one thread.
+// reorder_out.c: delivers closed batches through the stage's own queue as bursts of one packet, and checks
+// timeouts, which expire without packets. One thread fills gaps and updates the accounts here, outside the
+// lock.
 #include "core/burst.h"
 #include "core/session.h"
 #include "pipeline/queue.h"
@@ -48,7 +48,7 @@ void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why) {
     dqi_handover_drop(&r->done, b->burst, &b->agg, why);
 }
 
-// Drops a batch of a trial.
+// Drops a batch of a rejected trial.
 static void drop_rejected(dqi_reorder *r, dqi_batch *b) {
     const dq_reason why = b->otherwise;
     for (uint32_t cell = 0; r->by_source && cell < b->agg.cells; cell++)
@@ -59,14 +59,14 @@ static void drop_rejected(dqi_reorder *r, dqi_batch *b) {
     dqi_handover_drop(&r->done, b->burst, &b->agg, why);
 }
 
-// The aggregate as a burst.
+// Returns the aggregate as a burst.
 static dq_burst *finish(dqi_reorder *r, dqi_batch *b) {
     if (!r->gpu && !dqi_block_full(b) && r->conf.fill != DQ_FILL_KEEP) fill_gaps(r, b);
     account(r, b);
     return dqi_handover_burst(&r->done, b->burst, &b->agg);
 }
 
-// The next closed batch, which stays the head, if nobody fills it any more.
+// Returns the next closed batch without fillers, which stays the head; drops rejected ones.
 static dqi_batch *next_closed(dqi_reorder *r) {
     for (void *p;; r->head = NULL) {
         if (!r->head && dqi_ring_pop(&r->closed, &p, NULL)) r->head = p;
@@ -120,7 +120,7 @@ int dqi_reorder_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return 0;
 }
 
-// The stage's queue has a pipe: queues that the stage has claimed are read from now on.
+// The stage's queue has a consumer: the queues claimed by the stage are read from now on.
 void dqi_reorder_wanted(dq_queue *out) {
     dqi_reorder *r = out->engine;
     for (uint32_t i = 0; i < atomic_load(&r->n_sources); i++) {

@@ -1,5 +1,5 @@
-// reorder_place.c: the packets of a burst go into their batches: by columns the numbers that say where, then
-// run by run (packets of one batch, one after the other) the payloads. On the source's poller.
+// reorder_place.c: places the packets of a burst into their batches: evaluates the position numbers as
+// columns, then copies the payloads run by run (consecutive packets of one batch). On the source's poller.
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/queue.h"
 #include "reorder/reorder.h"
@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-#define CHUNK     DQI_PAYLOAD_CHUNK // packets whose numbers are computed at once
-#define LONG_COPY 8192              // bytes; memcpy spares reading the lines, too, where it writes so many
-#define MOVES     (2 * CHUNK)       // of a run at most: a payload, and what is missing of its cell
+#define CHUNK     DQI_PAYLOAD_CHUNK // packets whose numbers are computed at a time
+#define LONG_COPY 8192              // bytes; longer copies bypass the caches in memcpy already
+#define MOVES     (2 * CHUNK)       // maximum per run: a payload and its cell's fill per packet
 
-// The numbers of some packets of a burst; has: all that are needed.
+// Numbers of a chunk of packets; has: all required ones are present.
 typedef struct columns {
     uint64_t number[CHUNK], slot[CHUNK], offset[CHUNK], extra[CHUNK];
     uint8_t has[CHUNK];
@@ -22,26 +22,26 @@ typedef struct columns {
     dqi_payload_numbers payload;
 } columns;
 
-// Where one packet's payload lies and belongs.
+// Source and destination of a packet's payload.
 typedef struct item {
-    const uint8_t *bytes;   // NULL: it turned out to be nowhere
-    uint32_t from;          // bytes there,
-    uint32_t len, slot, at; // and what they become in the slot
+    const uint8_t *bytes;   // NULL: dropped
+    uint32_t from;          // input bytes,
+    uint32_t len, slot, at; // output bytes, and their position
     uint32_t index;         // of the packet in the chunk
 } item;
 
-// What a push works on.
+// State of a push.
 typedef struct work {
     dqi_reorder *r;
     dqi_node *node;
-    dqi_source *source; // NULL: it waits for nobody
+    dqi_source *source; // NULL: does not wait for other sources
     dqi_mover *mover;   // NULL: this thread copies
     const dq_burst *in;
     uint32_t first, n; // packets of the chunk
     uint32_t n_rest;   // packets that pass: their indices are in the node's scratch
-    dqi_key key;       // of the source of the packet before, where known_id is not 0
+    dqi_key key;       // source of the previous packet, valid if known_id is not 0
     uint32_t known_id;
-    bool closed; // a batch closed: what this thread put on a list for it goes out at once
+    bool closed; // a batch was closed: launch this thread's list immediately
     columns cols;
     item items[CHUNK]; // of a run
     uint32_t n_moves;
@@ -71,7 +71,7 @@ static void compute(work *w) {
         dqi_prog_eval(s->number, dqi_level_best(), &in, b->payload, w->cols.source, w->cols.named);
 }
 
-// ---- one packet -------------------------------------------------------------------------------------------
+// ---- single packet ----------------------------------------------------------------------------------------
 
 static bool takes(const dqi_reorder *r, uint32_t flow) {
     for (uint32_t i = 0; i < r->conf.n_flow_ids; i++)
@@ -79,7 +79,7 @@ static bool takes(const dqi_reorder *r, uint32_t flow) {
     return r->conf.n_flow_ids == 0;
 }
 
-// The payload of packet k; false: there is none.
+// Locates the payload of packet k; returns false if it has none.
 static bool payload_of(const work *w, uint32_t k, item *it) {
     const dqi_payload_rule *rule = &w->r->payload;
     uint32_t from, to;
@@ -91,7 +91,7 @@ static bool payload_of(const work *w, uint32_t k, item *it) {
     return true;
 }
 
-// Where in its slot the i-th packet of the chunk belongs; false: nowhere.
+// Computes the i-th packet's offset in its slot; returns false if it is invalid.
 static bool offset_of(const work *w, uint32_t i, uint32_t *at) {
     const dqi_reorder *r = w->r;
     *at = 0;
@@ -100,7 +100,7 @@ static bool offset_of(const work *w, uint32_t i, uint32_t *at) {
            *at % r->conf.packet_bytes == 0;
 }
 
-// What is known of the i-th packet of the chunk without its batch; a reason when it belongs nowhere.
+// Evaluates the i-th packet of the chunk except its batch; returns DQI_PLACED, or the reason to drop it.
 static int examine(const work *w, uint32_t i, item *it) {
     const dqi_reorder *r = w->r;
     if (!w->cols.has[i] || !payload_of(w, w->first + i, it)) return DQ_DROP_BAD_PLACE;
@@ -112,7 +112,7 @@ static int examine(const work *w, uint32_t i, item *it) {
     return it->len > r->most - it->at ? DQ_DROP_TOO_LONG : DQI_PLACED;
 }
 
-// The id of the i-th packet's source.
+// Returns the id of the i-th packet's source.
 static uint32_t source_id(work *w, uint32_t i) {
     dqi_reorder_sources *s = w->r->by_source;
     dqi_key key = {.a = w->cols.source[i]};
@@ -125,7 +125,7 @@ static uint32_t source_id(work *w, uint32_t i) {
     return w->known_id;
 }
 
-// Bytes that a payload may have at its place in a batch.
+// Returns the bytes available for a payload at its position.
 static uint32_t room_of(const dq_aggregate *a, const item *it) {
     uint32_t room = a->slot_bytes - it->at;
     return room > a->cell_bytes ? a->cell_bytes : room;
@@ -135,7 +135,7 @@ static uint64_t cell_of(const dqi_reorder *r, const dq_aggregate *a, const item 
     return (uint64_t)it->slot * r->cells_each + (it->at ? it->at / a->cell_bytes : 0);
 }
 
-// The payload at its place, and behind it `rest` bytes of the fill.
+// Copies or converts the payload to its position, followed by `rest` fill bytes.
 static void copy(const dqi_reorder *r, uint8_t *to, const item *it, uint32_t rest) {
     if (r->stream && it->from < LONG_COPY)
         dqi_copy_nontemporal(to, it->bytes, it->from);
@@ -144,7 +144,7 @@ static void copy(const dqi_reorder *r, uint8_t *to, const item *it, uint32_t res
     if (rest > 0) memset(to + it->len, r->conf.fill, rest);
 }
 
-// The same, by the GPU.
+// Appends the same as moves for the GPU.
 static void append(work *w, uint8_t *to, const item *it, uint32_t rest) {
     w->moves[w->n_moves++] =
         (dqk_move){(uintptr_t)it->bytes, (uintptr_t)to, it->from, w->r->convert.fn ? DQK_CONVERT : DQK_COPY};
@@ -176,7 +176,7 @@ static void lose(work *w, uint32_t i, int why) {
     if (w->r->by_source) dqi_reorder_sources_lost(w->r->by_source, source_id(w, i), (dq_reason)why);
 }
 
-// The packets from the i-th on, as long as they are of b, become items, *n of them; the first that isn't.
+// Collects consecutive packets of b from the i-th on as *n items; returns the first other packet.
 static uint32_t gather(work *w, const dqi_batch *b, uint32_t i, uint32_t *n, uint32_t *longest) {
     const dqi_reorder *r = w->r;
     for (; i < w->n; i++) {
@@ -201,8 +201,8 @@ static uint32_t gather(work *w, const dqi_batch *b, uint32_t i, uint32_t *n, uin
     return i;
 }
 
-// Takes the cells of n items; those that were somebody's are duplicates. A word of the bitmap at a time, and
-// before anything is copied: an atomic change waits for all stores before it.
+// Claims the cells of n items; already claimed ones are duplicates. Sets a word of the bitmap at a time,
+// before anything is copied: an atomic operation waits for all preceding stores.
 static void claim(work *w, dqi_batch *b, uint32_t n) {
     for (uint32_t k = 0, end; k < n; k = end) {
         uint64_t word = cell_of(w->r, &b->agg, &w->items[k]) / 64, mask = 0;
@@ -220,7 +220,7 @@ static void claim(work *w, dqi_batch *b, uint32_t n) {
     }
 }
 
-// Fills b with packets from the i-th on, as long as they are of b; the first that isn't.
+// Fills b with consecutive packets of b from the i-th on; returns the first other packet.
 static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_t *ts, uint32_t *longest) {
     uint32_t n = 0;
     i = gather(w, b, i, &n, longest);
@@ -241,15 +241,15 @@ static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_
     return i;
 }
 
-// No buffer is free. True when some will be: aggregates wait for a poll of the stage's queue, or whoever has
-// them holds the source up.
+// No buffer is free: returns whether to wait for one, because closed aggregates are not yet polled, or
+// because their consumer blocks the source.
 static bool worth_waiting(const dqi_reorder *r) {
     if (r->conf.policy == DQ_POLICY_WAIT) return true;
     return dqi_ring_level(&r->closed) > 0 && !atomic_load_explicit(&r->out->stalled, memory_order_relaxed);
 }
 
-// The run of packets that begins with the i-th, which has a payload of len bytes; the first behind it. The
-// same when it has to wait, for other sources or for a buffer.
+// Places the run of packets starting with the i-th, whose payload has len bytes; returns the first packet
+// after it, or i if it has to wait, for other sources or for a buffer.
 static uint32_t run(work *w, uint32_t i, uint32_t len) {
     dqi_reorder *r = w->r;
     uint64_t number = w->cols.number[i];
@@ -284,7 +284,7 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
     return i;
 }
 
-// Places the packets of the chunk; how many are through.
+// Places the packets of the chunk; returns how many are done.
 static uint32_t place_chunk(work *w) {
     compute(w);
     for (uint32_t i = 0, next; i < w->n; i = next) {
@@ -303,7 +303,7 @@ static uint32_t place_chunk(work *w) {
     return w->n;
 }
 
-// What the stage didn't take goes on.
+// Passes on the packets that the stage did not take.
 static void go_on(work *w, dq_burst *in, dq_burst **out) {
     dqi_counters *c = &w->node->c;
     if (w->n_rest == in->n)
@@ -323,12 +323,13 @@ static dqi_source *source_of(dqi_reorder *r, const dq_burst *in) {
     return NULL;
 }
 
-// Whether who feeds the stage has to wait for others.
+// Whether the input's queue has to wait for other sources.
 static bool waits(const dqi_reorder *r, const dq_burst *in) {
     return r->conf.wait && !atomic_load_explicit(&in->queue->stopping, memory_order_relaxed);
 }
 
-// The packets that are through count as taken now, and not again when the whole burst is.
+// Counts packets processed before a stall as received now, and subtracts them when the whole burst is
+// counted.
 static void count_through(work *w, uint32_t from, uint32_t to) {
     uint64_t bytes =
         from < to ? dqi_burst_sum(w->in, from, to - from) : 0 - dqi_burst_sum(w->in, to, from - to);

@@ -27,7 +27,7 @@ void dqi_reorder_sources_lost(dqi_reorder_sources *s, uint32_t id, dq_reason why
 
 // ---- batches ----------------------------------------------------------------------------------------------
 
-// All cells of the batches that never were.
+// Counts all cells of skipped batches as missing.
 static void account_skipped(dqi_reorder *r, uint32_t cells) {
     dqi_reorder_sources *s = r->by_source;
     uint64_t skipped = dqi_get(&r->side.extra[DQ_EXTRA_SKIPPED]), n = skipped - s->skipped;
@@ -41,7 +41,7 @@ static void miss(dqi_reorder *r, uint32_t id, uint64_t cells) {
     dqi_ends_count(&r->done, cells, 0);
 }
 
-// What lacks of this source is missing.
+// Counts the cells that this source lacks as missing.
 static void flush(dqi_reorder *r, uint32_t id) {
     dqi_reorder_sources *s = r->by_source;
     if (s->tail[id] == 0) return;
@@ -50,7 +50,7 @@ static void flush(dqi_reorder *r, uint32_t id) {
     s->tail[id] = 0;
 }
 
-// A cell came that the first batch lacks.
+// Resolves a cell without a known source that the first batch lacked: its first packet has arrived.
 static void learn(dqi_reorder *r, uint32_t cell, uint32_t id) {
     dqi_reorder_sources *s = r->by_source;
     s->unlearnt[cell] = 0;

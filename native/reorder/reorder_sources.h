@@ -1,12 +1,12 @@
-// reorder_sources.h: what a reorder stage got and missed of each source, which a number over the packet's
-// fields, or its peer, tells apart.
+// reorder_sources.h: packets received and missed by a reorder stage, per source: a number computed from the
+// packet's fields, or its peer.
 //
-// A packet that is missing says nothing about itself: it is put down to the source that had its cell last. A
-// later packet shows that it is missing (ends.h): with a sequence number any, else one of the same source; of
-// cells that no source had so far, any of a later batch. What the stream's first batch lacks of these waits
-// until its source is known.
-// Cells are learnt from what is handed over, by the poller of the stage's own queue alone; so are `packets`
-// and `missing`. What packets are lost for is counted where that happens, by several pollers.
+// A missing packet has no source of its own: it is attributed to the last source of its cell. A later packet
+// shows that it is missing (ends.h): with a sequence number any, otherwise one of the same source; for cells
+// without a source so far, any of a later batch. Such cells that the stream's first batch lacks wait until
+// their source is known.
+// The sources of cells, `packets` and `missing` are updated on delivery, only by the poller of the stage's
+// own queue. Drops are counted where they occur, by several pollers.
 #ifndef DQI_REORDER_SOURCES_H
 #define DQI_REORDER_SOURCES_H
 
@@ -18,36 +18,36 @@ struct dqi_reorder;
 
 typedef struct dqi_source_counts {
     dqi_count packets, missing;
-    _Atomic uint64_t late, duplicate, dropped; // dropped: for all other reasons
+    _Atomic uint64_t late, duplicate, dropped; // dropped: for any other reason
 } dqi_source_counts;
 
 typedef struct dqi_reorder_sources {
-    dq_prog *number; // NULL: the peer is the source
+    dq_prog *number; // NULL: the source is the peer
     dqi_id_table keys;
     dqi_source_counts of[DQI_KEY_IDS];
-    uint64_t skipped;            // batches that are missing as a whole, so far put down
+    uint64_t skipped;            // skipped batches already attributed
     uint32_t stream;             // of the batches so far
     bool joined;                 // it has had a batch
-    uint64_t tail[DQI_KEY_IDS];  // cells that nothing vouches for so far
+    uint64_t tail[DQI_KEY_IDS];  // cells neither missing nor cut yet
     uint64_t tails;              // their sum
-    bool begun[DQI_KEY_IDS];     // a cell of this stream came; by a sequence number: of DQI_KEY_NONE, any
-    uint32_t first[DQI_KEY_IDS]; // cell of the stream's first batch
-    uint32_t n_unlearnt;         // cells that the first batch lacks of a source that is not known:
+    bool begun[DQI_KEY_IDS];     // it has received a cell; with a sequence number: DQI_KEY_NONE, for any
+    uint32_t first[DQI_KEY_IDS]; // its first cell in the stream's first batch
+    uint32_t n_unlearnt;         // cells without a known source that the first batch lacks:
     uint8_t *unlearnt;           // 1 for these
-    uint16_t last[];             // of each cell: the id of the source that had it
+    uint16_t last[];             // last source id of each cell
 } dqi_reorder_sources;
 
-// For a stage with so many cells a batch. Takes number over. NULL: no memory.
+// Creates the accounts of a stage with `cells` cells per batch. Takes ownership of number. NULL: no memory.
 dqi_reorder_sources *dqi_reorder_sources_new(dq_prog *number, uint32_t cells);
 void dqi_reorder_sources_free(dqi_reorder_sources *s);
 
-// A packet of this source isn't placed. Any thread.
+// Counts a packet of this source that is not placed. Any thread.
 void dqi_reorder_sources_lost(dqi_reorder_sources *s, uint32_t id, dq_reason why);
-// Puts down what a closed batch has and lacks, and the batches before it that never were. Out's poller.
+// Accounts the present and lacking cells of a closed batch, and skipped batches before it. Out's poller.
 void dqi_reorder_sources_account(struct dqi_reorder *r, const struct dqi_batch *b);
-// The stream ends; another may begin.
+// Ends the stream; cells not proven missing count as cut.
 void dqi_reorder_sources_close(struct dqi_reorder *r);
-// dqi_stage_ops' sources.
+// Implements sources of dqi_stage_ops.
 uint32_t dqi_reorder_sources_read(const dq_stage *st, dq_source_count *out, uint32_t max);
 
 #endif

@@ -1,16 +1,16 @@
-// reorder_trial.c: packets whose numbers are not those that the window expects: far ahead, or behind it. It
-// may be one wrong number, or a sender that restarts, or one of which much was lost. So they are placed in
-// batches of a second window. The first one goes on until the packets of the second are more by `needed` than
-// those of the first since: then the second one takes its place. Or it is rejected, at the latest at the end,
-// and its packets are dropped. No time-out decides that, so that the same packets give the same aggregates.
+// reorder_trial.c: packets with numbers that the window does not expect: far ahead of it, or behind. The
+// cause may be a wrong number, a restarted sender, or a large loss. They are placed in batches of a second
+// window, the trial. Once its packets outnumber those of the window since its begin by `needed`, it becomes
+// the window; otherwise it is rejected, at the latest at the end, and its packets are dropped. No timeout is
+// involved, so the same packets give the same aggregates.
 //
-// needed is 3 after a silence; else the packets of a batch, in limits, so that one board of several that
-// sends wrong numbers does not move the window.
+// needed is 3 after a silence, otherwise a batch's number of packets, within limits, so that one of several
+// boards that sends wrong numbers does not move the window.
 #include "pipeline/queue.h"
 #include "reorder/reorder.h"
 
 #define AFTER_SILENCE 3
-#define REJECT_SCORE  (-8) // the window has had so many packets more
+#define REJECT_SCORE  (-8) // lead of the window in packets
 
 static uint64_t later(uint64_t a, uint64_t b) { return (int64_t)(a - b) > 0 ? a : b; }
 static uint64_t earlier(uint64_t a, uint64_t b) { return (int64_t)(a - b) < 0 ? a : b; }
@@ -20,13 +20,13 @@ bool dqi_trial_has(const dqi_reorder *r, uint64_t ordinal) {
     return t->begun && later(t->top, ordinal) - earlier(t->low, ordinal) < r->conf.window;
 }
 
-// The batch, which only its fillers have, is dropped once these have gone.
+// Rejects a batch of the trial; it is dropped once its fillers have finished.
 static void reject_batch(dqi_reorder *r, dqi_batch **at) {
     dqi_batch *b = *at;
     if (!b) return;
     *at = NULL;
     b->rejected = true;
-    dqi_ring_push(&r->closed, b, 0); // there is room for every buffer of the region
+    dqi_ring_push(&r->closed, b, 0); // has space for every buffer of the region
     dqi_queue_kick(r->out);
 }
 
@@ -36,15 +36,15 @@ void dqi_trial_reject(dqi_reorder *r) {
     r->trial.begun = false;
 }
 
-// ---- believing --------------------------------------------------------------------------------------------
+// ---- decision ---------------------------------------------------------------------------------------------
 
-// Whether the trial is so little ahead that what lies between was lost, and not of another stream.
+// Whether the trial is close enough ahead that the batches between were lost, and it is not another stream.
 static bool goes_on(const dqi_reorder *r) {
     int64_t ahead = (int64_t)(r->trial.low - r->top);
     return ahead > 0 && ahead <= r->far;
 }
 
-// The trial becomes the window.
+// Makes the trial the window.
 static void believe(dqi_reorder *r) {
     dqi_trial *t = &r->trial;
     uint64_t shift = 0;
@@ -56,7 +56,7 @@ static void believe(dqi_reorder *r) {
     } else {
         const uint64_t first = dqi_window_first(r, (int64_t)(t->low - r->top));
         dqi_window_synchronise(r, first);
-        r->top_first = first; // its batches stay, where numbers wrap within one
+        r->top_first = first; // its batches stay, even if numbers wrap within one
         shift = r->low - t->low;
     }
     for (uint64_t o = t->low; o != t->top + 1; o++) {
@@ -66,14 +66,14 @@ static void believe(dqi_reorder *r) {
         b->agg.ordinal += shift;
         b->epoch = r->epoch;
         b->due_ns =
-            r->conf.timeout_ns ? now + r->conf.timeout_ns : INT64_MAX; // from now on, as it may be over
+            r->conf.timeout_ns ? now + r->conf.timeout_ns : INT64_MAX; // restart it, as it may have passed
         r->open[b->agg.ordinal & r->open_mask] = b;
         if (b->agg.slot_bytes > r->longest) r->longest = b->agg.slot_bytes;
     }
     r->top_first = dqi_window_first(r, (int64_t)(t->top + shift - r->top));
     r->top = t->top + shift;
     dqi_window_note_due(r);
-    dqi_queue_kick(r->out); // it may sleep longer than that
+    dqi_queue_kick(r->out); // it may sleep past the new timeout
     dqi_window_close_full(r);
 }
 
@@ -89,7 +89,7 @@ void dqi_trial_count(dqi_reorder *r, const dqi_batch *b, uint32_t n) {
     }
 }
 
-// ---- a packet's batch -------------------------------------------------------------------------------------
+// ---- batch of a packet ------------------------------------------------------------------------------------
 
 static void begin(dqi_reorder *r, uint64_t ordinal) {
     dqi_trial *t = &r->trial;
@@ -100,8 +100,9 @@ static void begin(dqi_reorder *r, uint64_t ordinal) {
     t->needed = r->agree;
 }
 
-// A packet that is behind the trial: where both are ahead of the window, the stream is there. Else its lowest
-// batches make room. False: it has nothing to do with the trial.
+// Handles a packet ahead of the trial: if both are ahead of the window, the trial becomes the window;
+// otherwise the trial's lowest batches are rejected for it. Returns false if the packet is unrelated to the
+// trial.
 static bool go_behind(dqi_reorder *r, uint64_t ordinal) {
     dqi_trial *t = &r->trial;
     int64_t behind = (int64_t)(ordinal - t->top);
@@ -136,7 +137,7 @@ dqi_batch *dqi_trial_find(dqi_reorder *r, uint64_t ordinal, uint32_t len, int64_
         atomic_fetch_add_explicit(&(*at)->fillers, 1, memory_order_relaxed);
         return *at;
     }
-    *why = otherwise; // no buffer is free, and nothing frees one: it counts all the same
+    *why = otherwise; // no buffer is free, and none will become free: count it without placing it
     if (++t->score >= t->needed) believe(r);
     return NULL;
 }

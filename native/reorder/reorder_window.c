@@ -1,8 +1,8 @@
-// reorder_window.c: which batches are open, by the numbers that packets have. See reorder.h.
+// reorder_window.c: opens and closes the batches of the window (reorder.h), by packet number.
 //
-// Numbers wrap: a packet belongs to the batch nearest to `top` among those that have its number; of two that
-// are equally near, to the later one. One that is in the window, or in the batch behind `top`, moves it; any
-// other one is of a trial (reorder_trial.c), or late.
+// Numbers wrap: a packet belongs to the batch with its number that is nearest to `top`; of two equally near
+// ones to the later. A packet in the window, or of the batch after `top`, moves it; any other one belongs to
+// a trial (reorder_trial.c), or is late.
 #include "pipeline/queue.h"
 #include "core/peers.h"
 #include "reorder/reorder.h"
@@ -11,7 +11,7 @@
 
 // ---- numbers ----------------------------------------------------------------------------------------------
 
-// How far a number is from top, in batches: r->back behind it at most.
+// Returns a number's distance from top in batches, at least -r->back.
 static int64_t distance(const dqi_reorder *r, uint64_t number) {
     uint64_t ahead = number - r->top_first;
     if (r->seq) return (int64_t)(((ahead + r->back * r->conf.slots) & r->mask) / r->conf.slots - r->back);
@@ -38,7 +38,7 @@ void dqi_window_note_due(dqi_reorder *r) {
     atomic_store_explicit(&r->due_ns, first, memory_order_relaxed);
 }
 
-// The lowest batch is handed over, or was never there.
+// Closes the lowest batch, or counts it as skipped if it was never opened.
 static void close_low(dqi_reorder *r, uint32_t flag) {
     dqi_batch **at = &r->open[r->low & r->open_mask], *b = *at;
     uint64_t bit = UINT64_C(1) << r->low % 64;
@@ -57,7 +57,7 @@ static void close_low(dqi_reorder *r, uint32_t flag) {
         r->full &= ~bit;
         b->agg.flags |= flag | (b->agg.ordinal == r->sync ? DQ_AGGREGATE_FIRST : 0);
     }
-    dqi_ring_push(&r->closed, b, 0); // there is room for every buffer of the region
+    dqi_ring_push(&r->closed, b, 0); // has space for every buffer of the region
     if (b->due_ns != INT64_MAX) dqi_window_note_due(r);
     dqi_queue_kick(r->out);
 }
@@ -86,7 +86,7 @@ void dqi_window_expire(dqi_reorder *r, int64_t now) {
 }
 
 uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
-    uint64_t full = r->low, last = r->low, n = 0; // what is behind a full batch, and behind any
+    uint64_t full = r->low, last = r->low, n = 0; // after the last full batch, and after the last batch
     for (uint32_t k = 0; k < r->conf.window; k++) {
         const dqi_batch *b = r->open[(r->low + k) & r->open_mask];
         if (!b) continue;
@@ -94,7 +94,7 @@ uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
         if (dqi_block_full(b)) full = last;
         n++;
     }
-    dqi_window_advance(r, full, DQ_AGGREGATE_PUSHED); // the stream had gone past these
+    dqi_window_advance(r, full, DQ_AGGREGATE_PUSHED); // the stream had passed these
     dqi_window_advance(r, last, flag);
     return n;
 }
@@ -111,7 +111,7 @@ dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uin
     }
     uint64_t k = burst->bufs[0][0] - region->first_id;
     dqi_batch *b = (dqi_batch *)(r->records + k * r->record_bytes);
-    _Atomic uint64_t *own = (_Atomic uint64_t *)(b + 1); // behind it, of the record
+    _Atomic uint64_t *own = (_Atomic uint64_t *)(b + 1); // stored after it in the record
     uint32_t words = (r->conf.slots * r->cells_each + 63) / 64;
     b->present = r->marks.host ? (_Atomic uint64_t *)(void *)(r->marks.host + k * r->marks.each) : own;
     b->extra = r->extra ? b->present + words : NULL;
@@ -149,7 +149,7 @@ dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uin
     return b;
 }
 
-// ---- a packet's batch -------------------------------------------------------------------------------------
+// ---- batch of a packet ------------------------------------------------------------------------------------
 
 void dqi_window_synchronise(dqi_reorder *r, uint64_t number) {
     if (r->synced) {
@@ -167,8 +167,8 @@ void dqi_window_synchronise(dqi_reorder *r, uint64_t number) {
     r->synced = true;
 }
 
-// A packet that looks late, or like one that comes twice, as of another path: true when so many in a row
-// agree with it that its sender restarted.
+// Counts consecutive packets that look late, or like duplicates from another path; returns true if enough
+// agree that the sender must have restarted.
 static bool many_agree(dqi_reorder *r, uint64_t ordinal) {
     int64_t apart = (int64_t)(ordinal - r->stray_at);
     bool same = apart < (int64_t)r->conf.window && -apart < (int64_t)r->conf.window;
@@ -177,14 +177,15 @@ static bool many_agree(dqi_reorder *r, uint64_t ordinal) {
     return r->strays >= r->late_agree;
 }
 
-// What a packet is that isn't in the window, if its number is wrong, or its sender did not restart.
+// Returns the drop reason of a packet outside the window, should its number be wrong or its sender not have
+// restarted.
 static dq_reason why_not(const dqi_reorder *r, uint64_t ordinal) {
     int64_t behind = (int64_t)(r->low - ordinal);
     if (behind <= 0 || behind > r->far) return DQ_DROP_OUTLIER;
     return behind <= 64 && (r->full >> ordinal % 64 & 1) ? DQ_DROP_DUPLICATE : DQ_DROP_LATE;
 }
 
-// True where nothing came for so long that the sender may have restarted.
+// Whether this packet follows a silence long enough for a sender's restart.
 static bool after_silence(dqi_reorder *r, int64_t ts) {
     bool is = ts != DQ_NO_TIME && ts - r->last_ts >= r->silence_ns;
     if (ts > r->last_ts) r->last_ts = ts;
@@ -207,7 +208,7 @@ dqi_batch *dqi_window_find(dqi_reorder *r, uint64_t number, uint32_t len, int64_
         } else {
             return NULL;
         }
-        away = distance(r, number); // the window is at another place now
+        away = distance(r, number); // the window has moved
         ordinal = r->top + (uint64_t)away;
     }
     r->strays = 0;
@@ -225,7 +226,7 @@ dqi_batch *dqi_window_find(dqi_reorder *r, uint64_t number, uint32_t len, int64_
     if (!*at && !(*at = dqi_window_open(r, ordinal, first, len, ts, why))) return NULL;
     if ((*at)->due_ns < atomic_load_explicit(&r->due_ns, memory_order_relaxed)) {
         atomic_store_explicit(&r->due_ns, (*at)->due_ns, memory_order_relaxed);
-        dqi_queue_kick(r->out); // it may sleep longer than that
+        dqi_queue_kick(r->out); // it may sleep past the new timeout
     }
     atomic_fetch_add_explicit(&(*at)->fillers, 1, memory_order_relaxed);
     return *at;
@@ -251,12 +252,12 @@ bool dqi_window_ahead(dqi_reorder *r, uint64_t number, dqi_source *self) {
     if (!r->synced) return false;
     int64_t away = distance(r, number);
     uint64_t ordinal = r->top + (uint64_t)away,
-             to = ordinal - r->conf.window + 1; // all below would be closed
+             to = ordinal - r->conf.window + 1; // all lower batches would be closed
     if (away > r->far || (int64_t)(ordinal - r->low) < 0) return false;
     if (!self->begun || (int64_t)(ordinal - self->reached) > 0 || (int64_t)(self->reached - r->top) > 0)
-        self->reached = ordinal; // above top it was an outlier's
+        self->reached = ordinal; // a value above top came from an outlier
     self->begun = true;
-    bool open = false; // its time-out ends the waiting
+    bool open = false; // the timeout of an open batch ends the wait
     for (uint32_t k = 0; k < r->conf.window && (int64_t)(to - r->low - k) > 0; k++)
         open |= r->open[(r->low + k) & r->open_mask] != NULL;
     for (uint32_t i = 0; open && i < atomic_load(&r->n_sources); i++) {

@@ -1,5 +1,5 @@
-// stage_convert.c: makes packets whose payloads have elements of another type, in buffers of a region of its
-// own: what came may be read by others, and has no room to grow.
+// stage_convert.c: converts payload elements into buffers of a region of its own: input packets may have
+// other readers, and no space to grow.
 #include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "reorder/convert.h"
@@ -23,7 +23,7 @@ typedef struct converter {
     dqi_payload_rule place;
 } converter;
 
-// Of the packets from the first on.
+// Numbers of a chunk of packets from `first` on.
 typedef struct numbers {
     uint32_t first;
     dqi_payload_numbers of;
@@ -31,10 +31,10 @@ typedef struct numbers {
 
 enum { CONVERTED = -1 };
 
-// ---- one packet -------------------------------------------------------------------------------------------
+// ---- single packet ----------------------------------------------------------------------------------------
 
-// The lengths and checksums of a frame follow what it became: len bytes at p, from is a frame of was bytes
-// with the same first `head`. Nothing is done where the headers go on behind those.
+// Updates lengths and checksums of a converted frame: len bytes at p; from: the original of `was` bytes with
+// the same first `head`. No effect if its headers extend beyond those.
 static void follow(uint8_t *p, uint32_t len, uint32_t head, const uint8_t *from, uint32_t was) {
     dqi_pkt k;
     if (!dqi_parse(from, was, &k) || k.l3 == DQI_NONE || k.payload == DQI_NONE || k.payload > head) return;
@@ -45,7 +45,7 @@ static void follow(uint8_t *p, uint32_t len, uint32_t head, const uint8_t *from,
     dqi_csum_after(&(dqi_csum_change){.anew = true}, p, &k);
 }
 
-// What came with packet i comes with the last one of out.
+// Copies the column values of packet i to the last packet of out.
 static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
     uint32_t k = out->n - 1;
     out->flow[k] = in->flow[i];
@@ -54,7 +54,7 @@ static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
     if (in->payload) dqi_burst_copy_peer(out, k, in, i);
 }
 
-// Appends what packet i becomes to out, which has a buffer for it. CONVERTED, or the reason why not.
+// Appends the converted packet i to out, which has a buffer for it. Returns CONVERTED, or the drop reason.
 static int convert_packet(const converter *c, const dq_burst *in, const numbers *n, uint32_t i,
                           dq_burst *out) {
     const uint8_t *p = dqi_bytes(in, 0, i);
@@ -76,9 +76,9 @@ static int convert_packet(const converter *c, const dq_burst *in, const numbers 
     return CONVERTED;
 }
 
-// ---- a burst ----------------------------------------------------------------------------------------------
+// ---- bursts -----------------------------------------------------------------------------------------------
 
-// An empty burst with buffers for *n packets, fewer than in has where there are not so many. NULL: none.
+// Returns an empty burst with buffers for *n packets, at most in->n. NULL: none.
 static dq_burst *begin(const converter *c, const dq_burst *in, uint32_t *n) {
     dq_burst *out = dqi_burst_get(in->session->picks);
     if (!out) return NULL;
@@ -131,7 +131,7 @@ static int convert_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **o
     return DQ_OK;
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static int convert_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const converter *c = st->impl;

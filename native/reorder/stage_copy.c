@@ -1,10 +1,9 @@
-// stage_copy.c: moves bursts into buffers of another region: into a GPU's memory, out of it, or in the
+// stage_copy.c: copies bursts into buffers of another region: to or from a GPU's memory, or within the
 // host's.
 //
-// What it makes comes out of a queue of its own, in the order in which it came, once it has been moved: a
-// burst that came is held until then. Where a GPU takes part, its packets become moves on a list
-// (cuda/mover.h); else the poller that brought them copies. The ring of what is on its way has room for as
-// many bursts as the region has buffers.
+// Copies are delivered in order through a queue of the stage once complete; the input burst is referenced
+// until then. If a GPU is involved, packets become moves on a list (cuda/mover.h); otherwise the source's
+// poller copies. The ring of copies in progress has one entry per buffer of the region.
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -23,15 +22,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOVES 64 // that are appended at once, at least
+#define MOVES 64 // minimum number of moves appended at a time
 
-// A burst on its way; lists: that have moves of it.
+// A copy in progress; lists: unfinished lists with its moves.
 typedef struct passage {
     dq_burst *out;
     _Atomic uint32_t lists;
 } passage;
 
-// An aggregate's copy, one a buffer; words has room for cap.
+// Copy of an aggregate's record, one per buffer; words has cap entries.
 typedef struct record {
     dq_aggregate agg;
     uint64_t *words;
@@ -46,20 +45,20 @@ typedef struct copier {
     dqi_payload_rule place;
     dqi_gpu *gpu;     // NULL: pollers copy
     dqi_mover *mover; // its lists are filled under the lock
-    dqi_spin lock;    // of the ring's tail, and of the mover's open list: several pollers may push
+    dqi_spin lock;    // protects the ring's tail and the mover's open list: several pollers may push
     passage *ring;
     uint32_t mask;
-    uint32_t head; // the next that comes out, by out's poller
+    uint32_t head; // next one to deliver, by out's poller
     _Atomic uint32_t tail;
     record *records;
-    dqi_counters c; // of what came out, by out's poller
+    dqi_counters c; // of delivered packets, by out's poller
     dqi_gauge held;
 } copier;
 
-// ---- one packet -------------------------------------------------------------------------------------------
+// ---- single packet ----------------------------------------------------------------------------------------
 
-// The parts of packet i: what is in front of its payload, and the payload, which is converted. False: it has
-// none.
+// Splits packet i into the bytes before its payload and the payload, which is converted. Returns false if it
+// has none.
 enum { ADMITTED = -1 };
 
 static bool split(const copier *c, const dq_burst *in, uint32_t i, uint32_t *head, uint32_t *payload,
@@ -74,7 +73,7 @@ static bool split(const copier *c, const dq_burst *in, uint32_t i, uint32_t *hea
     return dqi_convert_size(&c->convert, *payload, len);
 }
 
-// What packet i becomes is the next of out, or why not.
+// Sets the next packet of out to the copy of packet i; returns ADMITTED, or the drop reason.
 static int admit(const copier *c, const dq_burst *in, uint32_t i, dq_burst *out) {
     uint32_t head, payload, len, k = out->n;
     if (!split(c, in, i, &head, &payload, &len)) return DQ_DROP_BAD_PAYLOAD;
@@ -90,7 +89,8 @@ static int admit(const copier *c, const dq_burst *in, uint32_t i, dq_burst *out)
     return ADMITTED;
 }
 
-// The moves of packet i, to `to`; how many, one a segment and one of the payload at most.
+// Builds the moves of packet i to `to`; returns their number, at most one per segment and one for the
+// payload.
 static uint32_t moves_of(const copier *c, const dq_burst *in, uint32_t i, uint64_t to, dqk_move *m) {
     uint32_t head, payload, len, n = 0;
     split(c, in, i, &head, &payload, &len);
@@ -119,7 +119,7 @@ static void copy_now(const copier *c, const dqk_move *m, uint32_t n) {
 
 // ---- aggregates -------------------------------------------------------------------------------------------
 
-// What is known of an aggregate goes with it. False: no memory.
+// Copies the aggregate's metadata. Returns false without memory.
 static bool copy_aggregate(copier *c, const dq_burst *in, dq_burst *out) {
     const dq_aggregate *a = in->aggregate;
     if (!a) return true;
@@ -141,9 +141,9 @@ static bool copy_aggregate(copier *c, const dq_burst *in, dq_burst *out) {
     return true;
 }
 
-// ---- a burst ----------------------------------------------------------------------------------------------
+// ---- bursts -----------------------------------------------------------------------------------------------
 
-// An empty burst with buffers for *n packets, fewer than in has where there are not so many. NULL: none.
+// Allocates an empty burst with buffers for *n packets, up to in->n. NULL: no burst.
 static dq_burst *begin(const copier *c, const dq_burst *in, uint32_t *n) {
     dq_burst *out = dqi_burst_get(in->session->picks);
     if (!out) return NULL;
@@ -157,7 +157,7 @@ static dq_burst *begin(const copier *c, const dq_burst *in, uint32_t *n) {
     return out;
 }
 
-// Copies, or appends to the open list, which holds in until its end.
+// Copies, or appends to the open list, which references in until it completes.
 static void hand_on(copier *c, passage *p, const dqk_move *m, uint32_t n, dq_burst *in) {
     if (c->mover)
         dqi_mover_add(c->mover, m, n, !(in->device_only & 1), in, &p->lists);
@@ -165,7 +165,7 @@ static void hand_on(copier *c, passage *p, const dqk_move *m, uint32_t n, dq_bur
         copy_now(c, m, n);
 }
 
-// Fills out, which has buffers for room packets, with those of in.
+// Fills out, which has buffers for `room` packets, with copies of in's packets.
 static void fill(copier *c, passage *p, dqi_node *node, dq_burst *in, dq_burst *out, uint32_t room) {
     dqk_move moves[MOVES + DQ_MAX_SEGS + 1];
     uint32_t n = 0;
@@ -183,7 +183,7 @@ static void fill(copier *c, passage *p, dqi_node *node, dq_burst *in, dq_burst *
     hand_on(c, p, moves, n, in);
 }
 
-// Puts the copy of in on its way. Under the lock, with room for its moves.
+// Starts the copy of in. Under the lock, with space for its moves.
 static void send_off(copier *c, dqi_node *node, dq_burst *in, dq_burst *out, uint32_t room) {
     uint32_t tail = atomic_load_explicit(&c->tail, memory_order_relaxed);
     passage *p = &c->ring[tail & c->mask];
@@ -233,9 +233,9 @@ static int copy_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
     return DQ_OK;
 }
 
-// ---- what comes out ---------------------------------------------------------------------------------------
+// ---- output -----------------------------------------------------------------------------------------------
 
-// The next that has been moved, or NULL.
+// Returns the next complete copy, or NULL.
 static dq_burst *next_out(copier *c) {
     if (c->head == atomic_load_explicit(&c->tail, memory_order_acquire)) return NULL;
     passage *p = &c->ring[c->head & c->mask];
@@ -277,7 +277,7 @@ static int copy_poll(dq_stage *st) {
     if (dqi_gpu_lost(c->gpu, words, sizeof words)) dqi_stage_fail(st, words);
     int64_t next = dqi_mover_next(c->mover);
     if (next == INT64_MAX) return work;
-    if (dqi_virtual(st->session)) { // virtual time stands still until the GPU is done
+    if (dqi_virtual(st->session)) { // virtual time must not advance until the GPU is done
         if (work == 0) dqi_mover_nap();
         return 1;
     }
@@ -285,7 +285,7 @@ static int copy_poll(dq_stage *st) {
     return work;
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static int use_gpu(copier *c, int32_t number, const char *name, dq_diag *diag) {
     char what[DQ_NAME_LEN + 16];
@@ -297,7 +297,7 @@ static int use_gpu(copier *c, int32_t number, const char *name, dq_diag *diag) {
     return dqi_mover_new(&conf, what, &c->mover, diag);
 }
 
-// Whether the CPU, or the GPU that the stage has, reads the region.
+// Checks that the CPU, or the stage's GPU, can read the region.
 static int check_region(const copier *c, const dq_region *r, dq_diag *diag) {
     if (r->cpu) return DQ_OK;
     if (!r->gpu)
@@ -331,7 +331,7 @@ static int copy_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     return err;
 }
 
-// A GPU reads what the queue has: it does all of the stage's work from now on.
+// If the queue has GPU memory, that GPU does all further work of the stage.
 static int copy_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
     copier *c = st->impl;
     for (uint32_t k = 0; k < q->conf.n_regions && !c->gpu; k++)
@@ -377,7 +377,7 @@ static const dqi_stage_ops copy_ops = {
     .line = copy_line,
     .poll = copy_poll,
     .finish = copy_finish,
-    .blocks = true, // as long as a GPU has something under way
+    .blocks = true, // on a GPU's pending work
     .free = copy_free,
 };
 
@@ -408,7 +408,7 @@ static int make_queue(copier *c, dq_session *s, const char *name, dq_diag *diag)
     dqi_stage_queue_conf conf = {
         .line = line,
         .queue = {.core = -1, .batch_size = s->picks_cap, .n_regions = 1, .regions = {c->conf.region}},
-        .n_bursts = 2, // that are empty: copies have descriptors of selections
+        .n_bursts = 2, // empty ones: copies use selections
         .payload = true,
         .rx = copy_rx,
         .impl = c,

@@ -1,5 +1,5 @@
-// stage_heaps.c: makes a heaps stage, opens and closes heaps, hands them over; its accounts and its end. How
-// it works: heaps.h.
+// stage_heaps.c: setup of a heaps stage (heaps.h); opening, closing and delivery of heaps, accounts and
+// shutdown.
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/peers.h"
@@ -35,12 +35,12 @@ void dqi_heap_close(dqi_heaps *h, uint32_t i, uint32_t flag) {
     h->next_past = (h->next_past + 1) % DQI_HEAPS_PAST;
     if (h->n_past < DQI_HEAPS_PAST) h->n_past++;
     b->closed = true;
-    dqi_ring_push(&h->closed, b, 0); // there is room for every buffer of the region
+    dqi_ring_push(&h->closed, b, 0); // has space for every buffer of the region
     if (b->due_ns != INT64_MAX) note_due(h);
     dqi_queue_kick(h->out);
 }
 
-// The open heap that was opened first.
+// Returns the index of the open heap that was opened first.
 static uint32_t oldest(const dqi_heaps *h) {
     uint32_t found = 0;
     for (uint32_t i = 1; i < h->n_open; i++)
@@ -80,12 +80,12 @@ dqi_heap *dqi_heap_open(dqi_heaps *h, uint64_t id, uint32_t size, int64_t ts) {
     h->open[h->n_open++] = b;
     if (b->due_ns < atomic_load_explicit(&h->due_ns, memory_order_relaxed)) {
         atomic_store_explicit(&h->due_ns, b->due_ns, memory_order_relaxed);
-        dqi_queue_kick(h->out); // it may sleep longer than that
+        dqi_queue_kick(h->out); // it may sleep past the new timeout
     }
     return b;
 }
 
-// ---- handing over -----------------------------------------------------------------------------------------
+// ---- delivery ---------------------------------------------------------------------------------------------
 
 static void fill_gaps(const dqi_heaps *h, dqi_heap *b) {
     for (uint32_t at = 0; at < b->agg.cells; at += 64) {
@@ -115,7 +115,7 @@ static dq_burst *hand_over(dqi_heaps *h, dqi_heap *b) {
     return dqi_handover_burst(&h->done, b->burst, &b->agg);
 }
 
-// The next closed heap that nobody fills any more.
+// Returns the next closed heap without fillers.
 static dqi_heap *next_closed(dqi_heaps *h) {
     void *p;
     if (!h->head && dqi_ring_pop(&h->closed, &p, NULL)) h->head = p;
@@ -143,7 +143,7 @@ static int heaps_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return 0;
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static int heaps_poll(dq_stage *st) {
     dqi_heaps *h = st->impl;
@@ -235,7 +235,7 @@ static const dqi_stage_ops heaps_ops = {
     .free = stage_free,
 };
 
-// ---- set-up -----------------------------------------------------------------------------------------------
+// ---- setup ------------------------------------------------------------------------------------------------
 
 static int check(dq_session *s, const char *name, dq_heaps_conf *c, dq_diag *diag) {
     char what[DQ_REORDER_LEN + 16];
@@ -282,7 +282,7 @@ static int make_rule(dqi_heaps *h, const dq_heaps_conf *c, dq_diag *diag) {
     return dqi_payload_rule_init(&h->payload, &c->header, &c->length, diag);
 }
 
-// A record for each buffer; those that are never used cost no memory.
+// Maps a record per buffer; unused ones cost no memory.
 static int make_records(dqi_heaps *h) {
     const dq_region *region = h->conf.region;
     size_t words = DQ_HEAP_ITEMS + ((size_t)region->conf.buf_size + 63) / 64;
@@ -301,7 +301,7 @@ static int make_queue(dqi_heaps *h, const char *name, dq_diag *diag) {
     dqi_stage_queue_conf conf = {
         .line = line,
         .queue = {.core = -1, .batch_size = 1, .n_regions = 1, .regions = {h->conf.region}},
-        .n_bursts = h->conf.region->conf.num_bufs + 2, // the queue has one that is empty
+        .n_bursts = h->conf.region->conf.num_bufs + 2, // the queue keeps an empty one
         .payload = true,
         .rx = heaps_rx,
         .impl = h,

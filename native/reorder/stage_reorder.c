@@ -1,5 +1,4 @@
-// stage_reorder.c: makes a reorder stage: its rule, its records and its queue; its accounts and its end. How
-// it works: reorder.h.
+// stage_reorder.c: setup of a reorder stage (reorder.h): its rule, records and queue; accounts and shutdown.
 #include "pipeline/dq_pipeline.h"
 #include "core/err.h"
 #include "pipeline/stage_queue.h"
@@ -12,13 +11,13 @@
 #include <sys/mman.h>
 
 #define USUAL_WINDOW     4
-#define STREAM_BYTES     (4 << 20) // of a batch: no cache has it whole when it is read
-#define FAR_WINDOWS      16        // a place further away is of another stream
-#define LEAST_AGREE      8         // packets that agree on another place of the window: those of a batch,
-#define MOST_AGREE       256       // in these limits
-#define LATE_AGREE       256       // packets in a row that look late, or a window full, are of a restart
-#define LEAST_SILENCE_NS 10000000  // a timeout_us that is shorter says nothing of the sender
-#define USUAL_SILENCE_NS 100000000 // where there is none
+#define STREAM_BYTES     (4 << 20) // batch size above which it does not stay cached until it is read
+#define FAR_WINDOWS      16        // a larger distance means another stream
+#define LEAST_AGREE      8         // packets that must agree to move the window: those of a batch,
+#define MOST_AGREE       256       // within these limits
+#define LATE_AGREE       256       // consecutive late packets, or a full window of them, that prove a restart
+#define LEAST_SILENCE_NS 10000000  // minimum: a shorter timeout_us does not describe the sender
+#define USUAL_SILENCE_NS 100000000 // without a timeout
 
 static int fault(dq_diag *diag, const char *name, const char *text) {
     return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: %s", name, text);
@@ -26,7 +25,7 @@ static int fault(dq_diag *diag, const char *name, const char *text) {
 
 // ---- data types -------------------------------------------------------------------------------------------
 
-// A size in bytes of input becomes one in bytes of output.
+// Converts a size from input bytes to output bytes.
 static int grow(const char *name, const char *key, const dqi_convert *c, uint32_t *bytes, dq_diag *diag) {
     uint32_t in = *bytes;
     if (dqi_convert_size(c, in, bytes)) return DQ_OK;
@@ -83,7 +82,7 @@ static int check_rule(const char *name, const dq_reorder_conf *c, dq_diag *diag)
     return check_region(name, c, diag);
 }
 
-// Batches that the numbers tell apart; UINT64_MAX: that many or more.
+// Returns the number of batches distinguished by the numbers; UINT64_MAX: at least that many.
 static uint64_t batches_of(const dq_reorder_conf *c) {
     if (c->seq.n == 0) return c->wrap ? c->wrap : UINT64_MAX;
     uint64_t mask = UINT64_MAX >> (64 - c->seq_bits);
@@ -91,8 +90,8 @@ static uint64_t batches_of(const dq_reorder_conf *c) {
     return mask < c->slots - 1 ? 0 : (mask - (c->slots - 1)) / c->slots + 1;
 }
 
-// One batch may be open, one come late, and one be lost as a whole: with fewer than DQ_LEAST_BATCHES these
-// are the same to the numbers.
+// One batch may be open, one late, and one lost as a whole: with fewer than DQ_LEAST_BATCHES the numbers
+// could not distinguish these.
 static int choose_window(const char *name, dq_reorder_conf *c, dq_diag *diag) {
     uint64_t batches = batches_of(c), most = batches / 2 < DQ_MAX_WINDOW ? batches / 2 : DQ_MAX_WINDOW;
     if (batches < DQ_LEAST_BATCHES)
@@ -114,7 +113,7 @@ static int choose_window(const char *name, dq_reorder_conf *c, dq_diag *diag) {
     return DQ_OK;
 }
 
-// ---- the parts --------------------------------------------------------------------------------------------
+// ---- components -------------------------------------------------------------------------------------------
 
 static int compile(const dq_number *from, dq_prog **out, dq_diag *diag) {
     return from->n > 0 ? dq_prog_new(from->insns, from->n, out, diag) : DQ_OK;
@@ -159,7 +158,7 @@ static int make_sources(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag)
     return DQ_ESYS - ENOMEM;
 }
 
-// A record for each buffer; those that are never used cost no memory.
+// Maps the records, one per buffer; unused ones cost no memory.
 static int make_records(dqi_reorder *r) {
     const dq_region *region = r->conf.region;
     size_t cells = (size_t)r->conf.slots * r->cells_each, extras = r->extra ? r->conf.slots : 0;
@@ -185,7 +184,7 @@ static int make_queue(dqi_reorder *r, const char *name, dq_diag *diag) {
     dqi_stage_queue_conf conf = {
         .line = line,
         .queue = {.core = -1, .batch_size = 1, .n_regions = 1, .regions = {r->conf.region}},
-        .n_bursts = r->conf.region->conf.num_bufs + 2, // the queue has one that is empty
+        .n_bursts = r->conf.region->conf.num_bufs + 2, // the queue keeps an empty one
         .payload = true,
         .rx = dqi_reorder_rx,
         .wanted = dqi_reorder_wanted,
@@ -209,7 +208,7 @@ static void reorder_free(dqi_reorder *r) {
     free(r);
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static int reorder_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const dqi_reorder *r = st->impl;
@@ -297,7 +296,7 @@ static const dqi_stage_ops reorder_ops = {
     .poll = dqi_reorder_poll,
     .drain = reorder_drain,
     .finish = reorder_finish,
-    .blocks = true, // as long as a GPU has something under way
+    .blocks = true, // on a GPU's pending work
     .free = stage_free,
 };
 
