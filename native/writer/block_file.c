@@ -1,5 +1,5 @@
-// block_file.c: aggregates back to back in one file, each behind its header (BLOCKS.md). A block is one
-// record of many pieces, so that a file ends with a whole one whatever happens.
+// block_file.c: block files: aggregates back to back, each after its header (BLOCKS.md). A block is one
+// record of many pieces, so that a file ends with a complete one after any error.
 #include "core/burst.h"
 #include "core/err.h"
 #include "pipeline/engine.h"
@@ -18,7 +18,7 @@
 typedef struct block_file {
     dqi_buffered_file file;
     dqi_block_shape shape;
-    uint8_t *header; // room for one of a block
+    uint8_t *header; // one block's header
 } block_file;
 
 static uint64_t block_header_bytes(const dq_writer_conf *c) {
@@ -85,8 +85,8 @@ static int put_header(block_file *f, const dq_aggregate *a, dqi_file_tally *tall
     return err;
 }
 
-// Writes whole pages of the data straight from a GPU's memory, where they lie there and begin at a page.
-// *put: their bytes.
+// Writes whole pages of the data directly from a GPU's memory, if the data are there and page-aligned. *put:
+// bytes written.
 static int put_pages(block_file *f, const dq_burst *b, uint32_t i, uint64_t *put, dqi_file_tally *tally) {
     uint64_t n = f->shape.data_bytes / DQI_BLOCK_PAGE * DQI_BLOCK_PAGE;
     int err = 0;
@@ -117,7 +117,7 @@ static int block_add(dqi_buffered_file *file, const dq_burst *b, uint32_t i, int
                              s->block_bytes - s->header_bytes - put, s->data_bytes, tally);
 }
 
-// Blocks of a known size have to fit the quota, else nothing would ever be written.
+// Blocks of a known size must fit the quota, otherwise nothing could ever be written.
 static int block_check(const char *writer, const dq_writer_conf *c, const dq_queue *q, dq_diag *diag) {
     const dqi_reorder *r = dqi_reorder_of(q);
     if (c->quota == 0 || !r) return DQ_OK;

@@ -1,4 +1,4 @@
-// block_format.c: fixed offsets, the low byte first. BLOCKS.md has the same tables in words.
+// block_format.c: fixed offsets, little endian; BLOCKS.md documents the tables.
 #include "reorder/dq_reorder.h"
 #include "core/dq_burst.h"
 #include "writer/block_format.h"
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define VERSION     1
-#define PRESENT_AT  128 // in a block's header
-#define TEXT_AT     512 // in the file's header
+#define PRESENT_AT  128 // in the block header
+#define TEXT_AT     512 // in the file header
 #define DTYPE_NAME  16
 #define WRITER_NAME 64
 
@@ -66,7 +66,7 @@ void dqi_block_put_file_header(uint8_t *dst, const dqi_block_shape *s, const dqi
 
 static bool bit(const uint64_t *map, uint32_t i) { return map[i / 64] >> i % 64 & 1; }
 
-// A slot is there when all its cells are.
+// Sets the bits of slots whose cells are all present.
 static void put_slots(uint8_t *dst, const dq_aggregate *a) {
     uint32_t each = a->cells / a->slots;
     for (uint32_t slot = 0; slot < a->slots; slot++) {

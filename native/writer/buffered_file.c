@@ -1,11 +1,11 @@
-// buffered_file.c: records in buffers, and what became of them.
+// buffered_file.c: buffering of records and accounting of their outcome.
 //
-// Direct writes begin and end at multiples of the disk's alignment, records anywhere. So a buffer goes out up
-// to the last such multiple, and what lies behind it is carried to the front of the next buffer. A flush then
-// writes that rest by itself, buffered, and carries it all the same: the next write covers it once more. A
-// record's mark stays with the buffer in which it ends, and a packet counts as written when all of it is in
-// the file. After a failed write the file is cut back to its last whole packet and everything behind that is
-// lost, also what was filled in meanwhile; the next record goes there. Runs on the writer's thread.
+// Direct writes start and end at multiples of the disk's alignment, records anywhere. So a buffer is written
+// up to its last such multiple, and the rest is carried to the front of the next buffer. A flush then writes
+// this rest separately, buffered, and still carries it: the next write covers it again. A record's mark stays
+// with the buffer in which it ends, and a packet counts as written when all of it is in the file. After a
+// failed write the file is cut to its last complete packet and everything after it is lost, including newly
+// added records; the next record is placed there. Runs on the writer's thread.
 #include "writer/buffered_file.h"
 #include "core/burst.h"
 #include "core/clock.h"
@@ -19,14 +19,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define BUFFERED_BYTES (1u << 20)   // of a buffer whose write is a copy: small enough for the cache
-#define SMALL_BYTES    (256u << 10) // a flush of less is buffered altogether: nobody waits for a disk then
-#define MIN_RECORD     16           // bytes of the shortest record, on average: bounds the marks
+#define BUFFERED_BYTES (1u << 20)   // of a buffer whose write is a copy: fits the cache
+#define SMALL_BYTES    (256u << 10) // smaller flushes are buffered, which needs no wait for the disk
+#define MIN_RECORD     16           // minimum average bytes of a record: bounds the marks
 
 static int buffer_init(dqi_file_buffer *b, uint32_t room) {
-    // Huge pages, where there are some: a direct write pins each page.
+    // On huge pages if available: a direct write pins each page.
     b->buf = aligned_alloc(DQI_HUGE_PAGE, room < DQI_HUGE_PAGE ? DQI_HUGE_PAGE : room);
-    b->marks = malloc(room / MIN_RECORD * sizeof *b->marks); // memory that is not used costs none
+    b->marks = malloc(room / MIN_RECORD * sizeof *b->marks); // unused pages cost no memory
     if (!b->buf || !b->marks) return -ENOMEM;
     if (room >= DQI_HUGE_PAGE) madvise(b->buf, room, MADV_HUGEPAGE);
     return 0;
@@ -60,14 +60,14 @@ int dqi_buffered_file_resume(dqi_buffered_file *f, const char *path, uint64_t si
     return err;
 }
 
-// ---- settling ---------------------------------------------------------------------------------------------
+// ---- settlement -------------------------------------------------------------------------------------------
 
 static void lose(const dqi_file_mark *m, int err, dqi_file_tally *t) {
     *dqi_tally_of(t, err) += m->last;
     if (m->last) dqi_op_lost(m->op, 1, err);
 }
 
-// Settles the buffer's records up to byte `done`; its other marks are lost when err is set.
+// Settles the buffer's records up to byte `done`; the others are lost if err is set.
 static void settle(dqi_buffered_file *f, dqi_file_buffer *b, uint32_t done, int err, dqi_file_tally *t) {
     for (uint32_t i = 0; i < b->n_marks; i++) {
         const dqi_file_mark *m = &b->marks[i];
@@ -91,14 +91,15 @@ static void settle(dqi_buffered_file *f, dqi_file_buffer *b, uint32_t done, int 
     b->n_marks = 0;
 }
 
-// Takes what b has up to this offset in the file into the checksum.
+// Updates the checksum with b's bytes up to this file offset.
 static void sum_up(dqi_buffered_file *f, const dqi_file_buffer *b, uint64_t to) {
     if (to <= f->crc_at) return;
     f->crc = dqi_crc32c(f->crc, b->buf + (f->crc_at - b->base), to - f->crc_at);
     f->crc_at = to;
 }
 
-// Ends what a GPU copies into the buffer being filled, which is used, or not. False: not all is there.
+// Ends the GPU copies into the buffer being filled, which is then used or discarded. False: bytes are
+// missing.
 static bool end_copies(dqi_buffered_file *f, bool used) {
     if (!f->landing) return true;
     bool all = dqi_staging_land(f->staging, NULL);
@@ -107,7 +108,7 @@ static bool end_copies(dqi_buffered_file *f, bool used) {
     return all;
 }
 
-// After a failed write of b: everything behind the last whole packet is gone; begins anew there.
+// Recovers from a failed write of b: discards everything after the last complete packet and continues there.
 static void restart(dqi_buffered_file *f, const dqi_file_buffer *b, int err, dqi_file_tally *t) {
     dqi_file_buffer *next = &f->buffers[f->at];
     end_copies(f, false);
@@ -129,7 +130,7 @@ static void restart(dqi_buffered_file *f, const dqi_file_buffer *b, int err, dqi
     if (f->clean > 0) memcpy(next->buf, b->buf + (next->base - b->base), f->clean);
 }
 
-// Of what the buffer being filled has a part is lost: the file ends with its last whole packet.
+// Handles the loss of data in the buffer being filled: cuts the file to its last complete packet.
 static void give_up(dqi_buffered_file *f, int err, dqi_file_tally *t) {
     dqi_file_buffer *b = &f->buffers[f->at];
     for (uint32_t i = 0; i < b->n_marks; i++)
@@ -144,7 +145,7 @@ static void give_up(dqi_buffered_file *f, int err, dqi_file_tally *t) {
     f->disk.buffered = "a packet was lost, and the file ends unaligned";
 }
 
-// Takes in what became of bytes that went from a GPU to the file.
+// Completes a direct write from a GPU to the file.
 static int end_straight(dqi_buffered_file *f, dqi_file_tally *t) {
     uint32_t done = 0;
     int err = dqi_disk_end(&f->disk, &done);
@@ -160,7 +161,7 @@ static int end_straight(dqi_buffered_file *f, dqi_file_tally *t) {
     return err;
 }
 
-// Takes in what became of the buffer under way.
+// Completes the write of the other buffer.
 static int end_write(dqi_buffered_file *f, dqi_file_tally *t) {
     if (!f->busy) return 0;
     if (f->straight) return end_straight(f, t);
@@ -177,11 +178,11 @@ static int end_write(dqi_buffered_file *f, dqi_file_tally *t) {
     if (err != 0)
         restart(f, b, err, t);
     else
-        sum_up(f, b, b->base + done); // the front of what the next buffer ends
+        sum_up(f, b, b->base + done); // start of a packet that the next buffer ends
     return err;
 }
 
-// ---- what a GPU copies ------------------------------------------------------------------------------------
+// ---- GPU copies -------------------------------------------------------------------------------------------
 
 int dqi_buffered_file_stage(dqi_buffered_file *f, dqi_staging *s, dqi_file_tally *tally) {
     int err = end_write(f, tally);
@@ -209,10 +210,10 @@ int dqi_buffered_file_land(dqi_buffered_file *f, dqi_file_tally *tally) {
     return -DQI_EDEVICE;
 }
 
-// ---- handing over -----------------------------------------------------------------------------------------
+// ---- submission -------------------------------------------------------------------------------------------
 
-// Moves what lies behind byte `from` of b to the front of next: bytes, and the marks of records that end
-// behind byte n. The number of those that stay.
+// Moves the contents of b after byte `from` to the front of next: bytes, and the marks of records that end
+// after byte n. Returns the number of marks that stay.
 static uint32_t carry(const dqi_file_buffer *b, dqi_file_buffer *next, uint32_t from, uint32_t n) {
     uint32_t first = b->n_marks;
     while (first > 0 && b->marks[first - 1].end > n)
@@ -228,8 +229,8 @@ static uint32_t carry(const dqi_file_buffer *b, dqi_file_buffer *next, uint32_t 
     return first;
 }
 
-// Hands the first n bytes of the buffer being filled to the disk and goes on with the other one. The write
-// before must have ended.
+// Submits the first n bytes of the buffer being filled to the disk and switches buffers. The previous write
+// must have completed.
 static void hand_over(dqi_buffered_file *f, uint32_t n) {
     dqi_file_buffer *b = &f->buffers[f->at], *next = &f->buffers[1 - f->at];
     uint32_t from = n - n % f->disk.align;
@@ -254,8 +255,8 @@ static uint32_t aligned(const dqi_buffered_file *f) {
     return used - used % f->disk.align;
 }
 
-// Hands a full buffer over once the write before has ended; without a thread this one has too, then. All of
-// it where it is full of marks: records of no bytes may lie behind what is aligned.
+// Submits a full buffer after the previous write; without a thread, also waits for it. All of it if its marks
+// are used up: records without bytes may lie after the aligned part.
 static int push(dqi_buffered_file *f, dqi_file_tally *t) {
     int64_t began = dqi_mono_ns();
     int err = end_write(f, t);
@@ -286,7 +287,7 @@ int dqi_buffered_file_flush(dqi_buffered_file *f, dqi_file_tally *tally) {
     return err;
 }
 
-// ---- past the buffers -------------------------------------------------------------------------------------
+// ---- without the buffers ----------------------------------------------------------------------------------
 
 bool dqi_buffered_file_straight(dqi_buffered_file *f) {
     if (f->gpu.lib) return true;
@@ -297,7 +298,7 @@ bool dqi_buffered_file_straight(dqi_buffered_file *f) {
     return !f->refused;
 }
 
-// Writes what was added, whole pages.
+// Writes all records added so far, which are whole pages.
 static int write_added(dqi_buffered_file *f, dqi_file_tally *t) {
     int64_t began = dqi_mono_ns();
     int err = end_write(f, t);

@@ -1,5 +1,4 @@
-// burst_block.c: a reordered burst as a block of a block file (BLOCKS.md), for a consumer that makes files of
-// its own.
+// burst_block.c: a reordered burst as a block (BLOCKS.md), for consumers that build files themselves.
 #include "writer/dq_writer.h"
 #include "writer/block_format.h"
 #include "core/burst.h"

@@ -1,4 +1,4 @@
-// Package writer writes packets and aggregates to files, or hands them to who does.
+// Package writer writes packets and aggregates to files, or passes them to an external consumer.
 package writer
 
 /*
@@ -21,4 +21,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // editing a header rebuilds every importing package

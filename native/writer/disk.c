@@ -1,10 +1,10 @@
-// disk.c: the file under a pcap writer or a contiguous raw one.
+// disk.c: file output of pcap and contiguous raw writers.
 //
-// One write is under way at a time, so that the file is a prefix of what was written whenever the process
-// dies; the next block is filled meanwhile. The README has the measurements behind this. Aligned writes are
-// direct, the unaligned one at the end of a flush is buffered: the kernel keeps both views of a file in step
-// (a direct write first writes back and drops the cached pages that it covers). Nothing is synced: what was
-// written survives the process, not the machine's power.
+// One write is in progress at a time, so that the file is a prefix of the written data whenever the process
+// dies; the next block is filled meanwhile. The README has the measurements. Aligned writes are direct, the
+// unaligned one at the end of a flush is buffered: the kernel keeps both views of a file coherent (a direct
+// write first writes back and drops the cached pages it covers). There is no fsync: data survive the process,
+// not a power failure.
 #include "core/thread.h"
 #include "writer/disk.h"
 #include "pipeline/poller.h"
@@ -20,9 +20,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define PAGE      4096  // alignment where the kernel doesn't tell; also the least that is asked for
-#define MAX_ALIGN 65536 // larger ones would waste more than they bring
-#define LINGER_MS 1000  // for a pipe's reader, once the writer is to end
+#define PAGE      4096  // default alignment, and the minimum used
+#define MAX_ALIGN 65536 // larger ones would waste more than they gain
+#define LINGER_MS 1000  // for a pipe's reader, once the writer has to end
 
 // ---- direct or buffered -----------------------------------------------------------------------------------
 
@@ -34,13 +34,13 @@ static bool set_direct(dqi_disk *d, bool on) {
     return true;
 }
 
-// A file system without a disk takes direct writes for buffered ones, since Linux 6.6.
+// tmpfs and ramfs treat direct writes as buffered ones, since Linux 6.6.
 static bool in_memory(int fd) {
     struct statfs s;
     return fstatfs(fd, &s) == 0 && (s.f_type == TMPFS_MAGIC || s.f_type == RAMFS_MAGIC);
 }
 
-// What the file system wants of direct writes (statx, Linux 6.1); 0: it has none; PAGE where it doesn't tell.
+// Returns the alignment of direct writes (statx, Linux 6.1); 0: not supported; PAGE if unknown.
 static uint32_t wanted_align(int fd) {
 #ifdef STATX_DIOALIGN
     struct statx sx = {0};
@@ -69,11 +69,11 @@ static void choose(dqi_disk *d) {
         d->align = align;
 }
 
-// ---- one write --------------------------------------------------------------------------------------------
+// ---- single write -----------------------------------------------------------------------------------------
 
-// What somebody else has done to the file: -ENOENT: no name leads to it any more, -DQI_ECHANGED: it is not as
-// long as it was made here; 0: nothing that shows. A change between this look and the write behind it does
-// not show where the write makes the file as long as it was to be.
+// Checks for changes by others: -ENOENT: the file has no name any more, -DQI_ECHANGED: its length differs; 0:
+// none visible. A change between this check and the following write is not detected if the write results in
+// the expected length.
 static int touched(const dqi_disk *d, struct stat *st) {
     if (!d->regular || fstat(d->fd, st) != 0) return 0;
     if (st->st_nlink == 0) return -ENOENT;
@@ -88,18 +88,18 @@ int dqi_disk_check(const dqi_disk *d, const char *path) {
     return named.st_dev == ours.st_dev && named.st_ino == ours.st_ino ? 0 : -DQI_EREPLACED;
 }
 
-// Waits until a pipe's reader has made room. False: the writer is to end, and there still is none.
+// Waits until a pipe's reader has made room. False: the writer has to end and there is still none.
 static bool wait_for_reader(const dqi_disk *d) {
     struct pollfd p = {.fd = d->fd, .events = POLLOUT};
     for (;;) {
         bool last = d->quit && atomic_load(d->quit) != 0;
         int n = poll(&p, 1, LINGER_MS);
-        if (n > 0 || (n < 0 && errno != EINTR)) return true; // the write tells what is wrong
+        if (n > 0 || (n < 0 && errno != EINTR)) return true; // the write returns the error
         if (n == 0 && last) return false;
     }
 }
 
-// One system call; bytes written, or -errno.
+// Does one system call; returns the bytes written, or -errno.
 static int64_t write_some(const dqi_disk *d) {
     if (d->gpu) return dqi_gpu_file_write(d->gpu, d->from + d->done, d->n - d->done, d->at + d->done);
     const uint8_t *from = d->buf + d->done;
@@ -108,7 +108,7 @@ static int64_t write_some(const dqi_disk *d) {
     return did > 0 ? did : did == 0 ? -EIO : -errno;
 }
 
-// A direct write that stops halfway (a full disk, a limit) goes on unaligned, which only a buffered one can.
+// A partial direct write (full disk, limit) continues unaligned, which requires buffered mode.
 static bool go_on_buffered(dqi_disk *d, int64_t err) {
     if (err != -EINVAL || d->gpu || !d->direct || !set_direct(d, false)) return false;
     d->refused = d->done == 0;
@@ -133,7 +133,7 @@ static int write_all(dqi_disk *d) {
     return 0;
 }
 
-// ---- the thread -------------------------------------------------------------------------------------------
+// ---- thread -----------------------------------------------------------------------------------------------
 
 static void *disk_thread(void *arg) {
     dqi_disk *d = arg;
@@ -191,7 +191,7 @@ int dqi_disk_end(dqi_disk *d, uint32_t *done) {
     while (d->busy)
         pthread_cond_wait(&d->changed, &d->lock);
     pthread_mutex_unlock(&d->lock);
-    if (d->refused && d->err == 0) { // nothing but being direct was wrong with it
+    if (d->refused && d->err == 0) { // the write failed only because it was direct
         d->align = 1;
         d->buffered = "the file system refuses direct writes";
     }
@@ -200,7 +200,7 @@ int dqi_disk_end(dqi_disk *d, uint32_t *done) {
     return d->err;
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- lifecycle --------------------------------------------------------------------------------------------
 
 static int give_up(dqi_disk *d, int err) {
     close(d->fd);
@@ -213,7 +213,7 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, dqi_disk_mode mo
     *d = (dqi_disk){.fd = open(path, flags, 0644), .align = 1};
     if (d->fd < 0) return -errno;
     struct stat st;
-    // Judged and emptied only once it is ours. A file system without locks is no reason not to write.
+    // Locked before it is checked and truncated. File systems without locks are accepted.
     if (fstat(d->fd, &st) != 0) return give_up(d, errno);
     d->regular = S_ISREG(st.st_mode);
     if (d->regular && flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -239,15 +239,15 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, dqi_disk_mode mo
 void dqi_disk_reserve(dqi_disk *d, uint64_t size) {
     struct statvfs s;
     if (!d->regular || fstatvfs(d->fd, &s) != 0 || (uint64_t)s.f_bavail * s.f_frsize / 2 < size) return;
-    if (fallocate(d->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0) return; // it grows as it goes
+    if (fallocate(d->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size) != 0) return; // best effort
 }
 
 void dqi_disk_cut(dqi_disk *d, uint64_t size) {
     struct stat st;
-    // What somebody else has changed is left alone: it would be filled up with zeros.
+    // A file changed by others is left alone: ftruncate would fill it with zeros.
     if (!d->regular || d->err == -DQI_ECHANGED || fstat(d->fd, &st) != 0 || (uint64_t)st.st_size < size)
         return;
-    if (ftruncate(d->fd, (off_t)size) == 0) d->size = size; // else a reader sees a torn end
+    if (ftruncate(d->fd, (off_t)size) == 0) d->size = size; // otherwise a reader sees a partial packet
 }
 
 int dqi_disk_close(dqi_disk *d) {
@@ -263,13 +263,13 @@ int dqi_disk_close(dqi_disk *d) {
     pthread_cond_destroy(&d->changed);
     struct stat st;
     int err = touched(d, &st) == -ENOENT ? -ENOENT : 0;
-    // A network file system may report a full disk only here.
+    // Network file systems may report a full disk only on close.
     if (close(d->fd) != 0 && errno != EINTR) err = -errno;
     *d = (dqi_disk){.fd = -1, .align = 1};
     return err;
 }
 
-// ---- words ------------------------------------------------------------------------------------------------
+// ---- error texts ------------------------------------------------------------------------------------------
 
 const char *dqi_disk_words(int err) {
     switch (-err) {

@@ -1,10 +1,9 @@
-// external_writer.c: a writer whose work is done outside the engine: bursts wait in a bounded ring for one
-// consumer, who copies what it needs, lets them go, and says later what became of their packets.
+// external_writer.c: writer with an external consumer: bursts wait in a bounded ring for the consumer, which
+// copies the data, releases the bursts, and later reports the outcome of their packets.
 //
-// Ledger: the nodes count `in`, and what the ring had no room for; dq_external_give counts `in` of what
-// scripts hand over; the consumer counts the rest. A consumer that must not hold a queue up (policy drop)
-// drops packets itself as soon as it has no room for them, so that the ring, and with it the queue's memory,
-// stays free.
+// Ledger: the nodes count `in` and packets that found the ring full; dq_external_give counts `in` of bursts
+// from scripts; the consumer counts the rest. A consumer that must not block a queue (policy drop) drops
+// packets itself when it has no space, so that the ring, and with it the queue's memory, stays free.
 #include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "core/counters.h"
@@ -17,24 +16,24 @@
 #include <stdio.h>
 #include <time.h>
 
-#define NAP_NS 100000 // between two looks of a virtual clock at a consumer that is at work
+#define NAP_NS 100000 // between two checks of a busy consumer on the virtual clock
 
 typedef struct outlet {
     dqi_consumer in;
     dqi_wake wake;
     const dq_session *session;
     dq_stage *stage;
-    pthread_mutex_t reaching; // of who makes staging memory
+    pthread_mutex_t reaching; // serializes allocation of staging memory
     _Atomic(dqi_staging *) staging;
-    dqi_staged staged; // of the burst that was taken last
+    dqi_staged staged; // of the burst taken last
     _Atomic uint32_t ended;
-    dqi_gauge busy; // bursts in the ring or being taken apart, and what the consumer began
-    bool taken;     // the consumer's: it has a burst
-    bool refused;   // virtual clock: a push found no room since the last step
+    dqi_gauge busy; // bursts in the ring or being processed, and pending operations of the consumer
+    bool taken;     // consumer only: it has a burst
+    bool refused;   // virtual clock: a push found the ring full since the last step
     dqi_counters c; // of the consumer and of scripts; any thread adds
 } outlet;
 
-// Takes a reference to b; false: there is no room.
+// Queues a reference to b; false: the ring is full.
 static bool hand_over(outlet *o, dq_burst *b, uint32_t tag) {
     dq_burst_ref(b);
     dqi_gauge_add(&o->busy, 1);
@@ -59,19 +58,18 @@ static int outlet_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
     return DQ_OK;
 }
 
-// ---- the consumer
-// --------------------------------------------------------------------------------------------
+// ---- consumer ---------------------------------------------------------------------------------------------
 
 dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
     outlet *o = st->impl;
     struct pollfd fds[1];
     void *p;
     dqi_staged_end(&o->staged);
-    if (o->taken) dqi_gauge_add(&o->busy, -1); // it has begun what that one led to
+    if (o->taken) dqi_gauge_add(&o->busy, -1); // its operations have been counted
     o->taken = false;
     while (!dqi_consumer_pop(&o->in, &p, tag)) {
         dqi_wake_announce(&o->wake);
-        bool ended = atomic_load(&o->ended) != 0; // before the look at the ring
+        bool ended = atomic_load(&o->ended) != 0; // before the ring is checked
         if (dqi_ring_level(&o->in.ring) > 0) {
             dqi_wake_stay(&o->wake);
         } else if (ended) {
@@ -168,7 +166,7 @@ void dq_external_busy(dq_stage *st, int n) {
     dqi_gauge_add(&o->busy, n);
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static uint64_t outlet_held(const dq_stage *st) {
     const outlet *o = st->impl;
@@ -180,9 +178,9 @@ static void outlet_line(const dq_stage *st, dq_line *line) {
     dqi_line_add(line, &o->c);
 }
 
-// Virtual time does not pass while the consumer, who lives in real time, is at work: so a script finds the
-// same in each run, and a time limit of its own is not over before the consumer had a chance. The end waits
-// for room only.
+// Virtual time does not advance while the consumer, which runs in real time, is busy: so runs are
+// reproducible, and a script's timeout does not expire before the consumer could act. At the end only space
+// in the ring is waited for.
 static int outlet_poll(dq_stage *st) {
     outlet *o = st->impl;
     bool room = dqi_consumer_has_room(&o->in), again = o->refused;
@@ -192,7 +190,7 @@ static int outlet_poll(dq_stage *st) {
     return 1;
 }
 
-// What nobody took.
+// Drops bursts that were not taken.
 static void outlet_finish(dq_stage *st) {
     outlet *o = st->impl;
     dq_external_end(st);

@@ -1,12 +1,11 @@
-// flat_file.c: packets back to back in one file, without anything between them: what a program reads as an
-// array.
+// flat_file.c: packets back to back in one file without separators, readable as an array.
 #include "core/burst.h"
 #include "writer/format.h"
 #include "writer/gather.h"
 
 typedef struct flat_file {
     dqi_buffered_file file;
-    uint32_t skip; // bytes left out at the front of each packet
+    uint32_t skip; // bytes skipped at the start of each packet
 } flat_file;
 
 static uint32_t left(const dq_burst *b, uint32_t i, uint32_t skip) {

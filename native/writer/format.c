@@ -1,4 +1,4 @@
-// format.c: the formats of files, a row each.
+// format.c: table of file formats.
 #include "writer/format.h"
 
 extern const dqi_format dqi_format_pcap, dqi_format_pcapng, dqi_format_raw_packets, dqi_format_raw_bursts,

@@ -1,4 +1,4 @@
-// gather.c: packets may be longer than a buffer of the file: a reordered one.
+// gather.c: reordered packets may be longer than a buffer of the file.
 #include "writer/gather.h"
 #include "core/burst.h"
 

@@ -1,4 +1,4 @@
-// gpu_file.c: cuFile wants a descriptor of its own, for direct writes whatever the writer's other one is for.
+// gpu_file.c: cuFile requires its own descriptor, in direct mode independently of the writer's.
 #include "writer/gpu_file.h"
 #include "writer/disk.h"
 
@@ -26,7 +26,7 @@ bool dqi_gpu_file_open(dqi_gpu_file *f, int fd, dqi_gpu *gpu, const dqi_cufile *
     return false;
 }
 
-// What a failed write means. A lost GPU tells so in every call.
+// Returns the cause of a failed write. A lost GPU fails every call.
 static int64_t cause(const dqi_gpu_file *f, int64_t err, int sys) {
     size_t free, total;
     dqi_gpu_note(f->gpu, f->gpu->cu->mem_info(&free, &total));

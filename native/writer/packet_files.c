@@ -1,6 +1,6 @@
-// packet_files.c: a file for each packet or burst, straight from the packets' segments. A folder descriptor
-// keeps the path from being walked for each file, and tells a folder that vanished from one that was
-// replaced. Runs on the writer's thread.
+// packet_files.c: a file per packet or burst, written directly from the packets' segments. A folder
+// descriptor avoids a path walk per file, and distinguishes a removed folder from a replaced one. Runs on the
+// writer's thread.
 #include "writer/packet_files.h"
 #include "core/burst.h"
 #include "core/clock.h"
@@ -13,8 +13,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define NAME_BYTES 300 // a prefix of 255 and an index
-#define GATHER     256 // segments of one system call
+#define NAME_BYTES 300 // prefix of 255 bytes and an index
+#define GATHER     256 // segments per system call
 
 int dqi_packet_files_open(dqi_packet_files *r, const char *dir, const dq_writer_conf *conf,
                           _Atomic uint64_t *next, dqi_staged *staged) {
@@ -42,7 +42,7 @@ static int write_all(int fd, struct iovec *iov, int n) {
     return 0;
 }
 
-// What goes into a file with the next system call.
+// Data of the next system call on a file.
 typedef struct pieces {
     int fd, used;
     struct iovec iov[GATHER];
@@ -79,9 +79,8 @@ static int add_segment(const dqi_packet_files *r, pieces *p, const dq_burst *b, 
     return 0;
 }
 
-// Writes whole pages of packets straight from a GPU's memory, up to the last packet that lies in one piece,
-// and begins and ends at pages. *whole, *rest: packets that are in the file, and how much of the one behind
-// them.
+// Writes packets directly from a GPU's memory while they are page-aligned. *whole: packets completely
+// written; *rest: bytes written of the following one.
 static int write_pages(const dqi_gpu_file *g, const dq_burst *b, uint32_t skip, uint32_t first, uint32_t n,
                        uint32_t *whole, uint32_t *rest) {
     uint64_t at = 0;
@@ -105,7 +104,7 @@ static int write_pages(const dqi_gpu_file *g, const dq_burst *b, uint32_t skip, 
     return 0;
 }
 
-// The same, where cuFile takes the file; the descriptor stands behind what was written.
+// The same if cuFile accepts the file; leaves the descriptor at the end of the written data.
 static int write_straight(dqi_packet_files *r, int fd, const dq_burst *b, uint32_t first, uint32_t n,
                           uint32_t *whole, uint32_t *rest) {
     dqi_staging *s = r->staged->staging;
@@ -156,7 +155,7 @@ static int write_file(dqi_packet_files *r, const char *name, const dq_burst *b, 
     return err;
 }
 
-// Writes file PREFIX_index.
+// Writes the file PREFIX_index.
 static int add_file(dqi_packet_files *r, uint64_t index, const dq_burst *b, uint32_t first, uint32_t n,
                     dqi_file_tally *tally) {
     char name[NAME_BYTES];

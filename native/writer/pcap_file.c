@@ -1,9 +1,9 @@
 // pcap_file.c: packets as records of a pcap file (draft-ietf-opsawg-pcap: version 2.4, little endian, link
 // type 1, Ethernet) or as blocks of a pcapng file (pcapng.h).
 //
-// The segments of a packet become one contiguous record. Payloads get headers (pseudo_header.h); a TCP chunk
-// that is longer than an IP packet can be becomes several records. A pcapng file describes an interface when
-// its first packet comes. Runs on the writer's thread.
+// The segments of a packet become one contiguous record. Payloads get generated headers (pseudo_header.h); a
+// TCP chunk that exceeds an IP packet becomes several records. A pcapng file describes an interface before
+// its first packet. Runs on the writer's thread.
 #include "writer/pcap_file.h"
 #include "capture/capture_file.h"
 #include "core/peers.h"
@@ -20,9 +20,9 @@
 #include <string.h>
 
 #define NS_PER_S        1000000000
-#define INTERFACE_BYTES 1024 // of a description or statistics, at most, without comment
+#define INTERFACE_BYTES 1024 // maximum of a description or statistics, without comment
 
-// ---- the file's start -------------------------------------------------------------------------------------
+// ---- file header ------------------------------------------------------------------------------------------
 
 static uint32_t file_header(const dqi_pcap_file *p, uint8_t *h) {
     if (p->conf.ng) return dqi_pcapng_section(h, p->conf.comment);
@@ -35,7 +35,7 @@ static uint32_t file_header(const dqi_pcap_file *p, uint8_t *h) {
     return DQI_PCAP_HEADER;
 }
 
-// Goes to the end of the last whole record of what is there.
+// Appends after the last complete record of an existing file.
 static int resume(dqi_pcap_file *p, const char *path) {
     dqi_pcap_tail tail;
     int err = dqi_pcap_find_tail(path, &p->conf, &tail);
@@ -43,7 +43,7 @@ static int resume(dqi_pcap_file *p, const char *path) {
     return dqi_buffered_file_resume(&p->file, path, tail.whole, tail.crc);
 }
 
-// Checksums of what GPUs have brought.
+// Computes checksums of frames copied by GPUs.
 static void seal_landed(dqi_buffered_file *f, bool used) {
     dqi_pcap_file *p = (dqi_pcap_file *)f;
     for (uint32_t k = 0; k < p->n_seals && used; k++)
@@ -59,7 +59,7 @@ int dqi_pcap_open(dqi_pcap_file *p, const char *path, const dqi_pcap_conf *conf,
     if (err != 0) return err;
     p->file.landed = seal_landed;
     if (conf->mode == DQI_DISK_KEEP && p->file.disk.regular) err = resume(p, path);
-    if (err == 0 && (p->file.was == 0 || conf->ng)) { // a section more does no harm
+    if (err == 0 && (p->file.was == 0 || conf->ng)) { // several sections are valid
         uint8_t *h = dqi_buffered_file_room(&p->file, DQI_PCAPNG_ROOM, tally, &err);
         if (h) dqi_buffered_file_commit(&p->file, file_header(p, h), 0, false, false);
     }
@@ -73,7 +73,7 @@ int dqi_pcap_open(dqi_pcap_file *p, const char *path, const dqi_pcap_conf *conf,
 
 // ---- interfaces of a pcapng file --------------------------------------------------------------------------
 
-// Forgets descriptions that went with what a failed write has cost.
+// Removes descriptions that were lost with a failed write.
 static void forget_lost(dqi_pcap_file *p) {
     if (p->failures == p->file.failures) return;
     p->failures = p->file.failures;
@@ -81,7 +81,7 @@ static void forget_lost(dqi_pcap_file *p) {
         p->n_ifaces--;
 }
 
-// The number of a description; false: there is none yet, and that would be the number.
+// Finds a description; *number: its number, or with false the next free one.
 static bool find_iface(const dqi_pcap_file *p, const dq_iface *iface, const dqi_origin_link *link,
                        uint32_t *number) {
     for (*number = 0; *number < p->n_ifaces; ++*number)
@@ -89,7 +89,7 @@ static bool find_iface(const dqi_pcap_file *p, const dq_iface *iface, const dqi_
     return false;
 }
 
-// The number of packet i's interface, described first where it is new. 0, or -errno as dqi_pcap_add.
+// Gets the number of packet i's interface, and describes it first if it is new. 0, or -errno as dqi_pcap_add.
 static int describe(dqi_pcap_file *p, const dq_burst *b, uint32_t i, uint32_t *number,
                     dqi_file_tally *tally) {
     const dq_iface *iface = b->queue ? b->queue->iface : NULL;
@@ -126,7 +126,7 @@ static void count_iface(const dq_iface *i, dqi_pcapng_statistics *s) {
     }
 }
 
-// Whether what its interface has received is what description k's has.
+// Whether description k is the only one of its interface, so that the interface's counters apply to it.
 static bool is_lone(const dqi_pcap_file *p, uint32_t k) {
     uint32_t n = 0;
     for (uint32_t j = 0; j < p->n_ifaces; j++)
@@ -154,7 +154,7 @@ int dqi_pcap_end(dqi_pcap_file *p, int64_t now, const char *comment, dqi_file_ta
 
 // ---- records ----------------------------------------------------------------------------------------------
 
-// What a record needs to know beside its bytes.
+// A record's packet and metadata.
 typedef struct source {
     const dq_burst *b;
     uint32_t i, number; // its interface
@@ -166,7 +166,7 @@ static uint32_t head_bytes(const dqi_pcap_file *p) { return p->conf.ng ? DQI_PCA
 
 static uint32_t tail_bytes(const dqi_pcap_file *p) { return p->conf.ng ? DQI_PCAPNG_TAIL : 0; }
 
-// Completes the record whose kept bytes lie at rec + head_bytes; its length.
+// Completes the record whose kept bytes lie at rec + head_bytes; returns its length.
 static uint32_t seal(const dqi_pcap_file *p, const source *from, uint8_t *rec, uint32_t kept, uint32_t len) {
     uint64_t ts = from->ts < 0 ? 0 : (uint64_t)from->ts;
     if (p->conf.ng) {
@@ -202,7 +202,7 @@ static int add_frame(dqi_pcap_file *p, const source *from, dqi_file_tally *tally
     return 0;
 }
 
-// One record with bytes [at, at + n) of the payload behind made-up headers.
+// Adds a record with bytes [at, at + n) of the payload after generated headers.
 static int add_part(dqi_pcap_file *p, const source *from, uint32_t at, uint32_t n, bool last, bool cut,
                     dqi_talk *talk, const dqi_endpoint ends[2], dqi_file_tally *tally) {
     int err = p->n_seals == DQI_PCAP_SEALS ? dqi_buffered_file_land(&p->file, tally) : 0;
@@ -227,14 +227,14 @@ static int add_part(dqi_pcap_file *p, const source *from, uint32_t at, uint32_t 
 static int add_payload(dqi_pcap_file *p, const source *from, dqi_file_tally *tally) {
     if (!p->talks && !(p->talks = dqi_talks_new())) return -ENOMEM;
     dqi_talk *talk = dqi_talks_of(p->talks, from->b);
-    // What came with the packet holds longer than the connection.
+    // Addresses stored with the packet are preferred, as the connection may be gone.
     dqi_endpoint ends[] = {dqi_endpoint_of(dqi_burst_peer_addr(from->b, from->i)),
                            dqi_talk_to(talk, from->b, from->i)};
     if (ends[0].family == 0) ends[0] = talk->peer;
     uint32_t left = dqi_packet_len(from->b, from->i), at = 0;
     do {
         uint32_t n = left < DQI_PSEUDO_MAX_PAYLOAD ? left : DQI_PSEUDO_MAX_PAYLOAD;
-        // What no datagram can hold is cut; a stream goes on in the next record.
+        // Bytes beyond a datagram's maximum are cut; a stream continues in the next record.
         bool last = n == left || !talk->tcp;
         int err = add_part(p, from, at, n, last, last && n < left, talk, ends, tally);
         if (err != 0) return err;
@@ -268,7 +268,7 @@ int dqi_pcap_close(dqi_pcap_file *p) {
     return dqi_buffered_file_close(&p->file);
 }
 
-// ---- the formats ------------------------------------------------------------------------------------------
+// ---- formats ----------------------------------------------------------------------------------------------
 
 static uint64_t capture_header_bytes(const dq_writer_conf *c) {
     return c->kind == DQ_WRITE_PCAPNG ? 512 + strlen(c->text) : DQI_PCAP_HEADER;

@@ -1,6 +1,5 @@
-// pcap_tail.c: a walk over records with the reader of captures. What ends too early was cut off by the end of
-// its writer; a record that can't be means that the file is no capture, or a damaged one, and it is left
-// alone.
+// pcap_tail.c: scans records with the capture reader. A truncated record results from the end of its writer;
+// an invalid one means that the file is not a capture or is damaged, and it is not modified.
 #include "writer/pcap_tail.h"
 #include "capture/capture_file.h"
 #include "core/crc32c.h"
@@ -12,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WINDOW (16u << 20) // bytes of the longest block that readers of pcapng take
+#define WINDOW (16u << 20) // maximum block size of pcapng readers
 
 typedef struct walk {
     int fd;
@@ -23,7 +22,7 @@ typedef struct walk {
     dqi_capture capture;
 } walk;
 
-// n <= WINDOW bytes at this offset of the file, NULL where it ends before.
+// Returns n <= WINDOW bytes at this file offset, or NULL if the file ends before.
 static uint8_t *look(walk *w, uint64_t at, size_t n) {
     if (at >= w->base && at + n <= w->base + w->have) return w->buf + (at - w->base);
     w->base = at;
@@ -39,7 +38,7 @@ static uint8_t *look(walk *w, uint64_t at, size_t n) {
     return n <= w->have ? w->buf : NULL;
 }
 
-// Bytes of the record at this offset, 0: it is cut off. Or a dqi_file_error.
+// Returns the bytes of the record at this offset, 0 if truncated, or a dqi_file_error.
 static int64_t record_at(walk *w, uint64_t at) {
     dqi_capture *c = &w->capture;
     dqi_capture_packet packet;
@@ -51,12 +50,12 @@ static int64_t record_at(walk *w, uint64_t at) {
         what = dqi_capture_next(c, p, w->have - (at - w->base), &packet, &n);
     }
     if (what == DQI_CAPTURE_BAD || n > WINDOW) return -DQI_ENOCAPTURE;
-    const uint8_t *p = look(w, at, n); // a block that the reader passes over may not be there
+    const uint8_t *p = look(w, at, n); // a block skipped by the reader may be truncated
     if (p && c->form == DQI_CAPTURE_PCAPNG && dqi_capture_u32(c, p + n - 4) != n) return -DQI_ENOCAPTURE;
     return p ? (int64_t)n : 0;
 }
 
-// Whether a file whose first record has n bytes is one to go on with.
+// Checks that a file whose first record has n bytes can be appended to.
 static int check_start(walk *w, int64_t n, const dqi_pcap_conf *conf) {
     const dqi_capture *c = &w->capture;
     if (!conf->ng && c->swapped && c->form != DQI_CAPTURE_PCAPNG) return -DQI_EORDER;

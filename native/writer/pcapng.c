@@ -1,4 +1,4 @@
-// pcapng.c: blocks: type and length, a body, options, the length again; all in units of 4 bytes.
+// pcapng.c: blocks: type and length, body, options, length again; all padded to 4 bytes.
 #include "writer/pcapng.h"
 #include "capture/capture_file.h"
 #include "core/byteorder.h"
@@ -52,7 +52,7 @@ static uint8_t *u64_option(uint8_t *at, uint32_t code, uint64_t v) {
     return option(at, code, bytes, sizeof bytes);
 }
 
-// Times are two halves, the high one first.
+// Writes a timestamp as two 32-bit halves, high one first.
 static void put_time(uint8_t *at, uint64_t ts) {
     dqi_put_le32(at, (uint32_t)(ts >> 32));
     dqi_put_le32(at + 4, (uint32_t)ts);
@@ -64,7 +64,7 @@ static uint8_t *time_option(uint8_t *at, uint32_t code, uint64_t ts) {
     return option(at, code, bytes, sizeof bytes);
 }
 
-// Ends the options where there are some, and the block; its bytes.
+// Ends the options, if any, and the block; returns its bytes.
 static uint32_t finish(uint8_t *dst, uint32_t type, const uint8_t *options, uint8_t *at) {
     if (at > options) {
         dqi_put_le32(at, 0);
@@ -89,7 +89,7 @@ uint32_t dqi_pcapng_section(uint8_t *dst, const char *comment) {
     dqi_put_le32(dst + 8, 0x1a2b3c4d);
     dqi_put_le16(dst + 12, 1);
     dqi_put_le16(dst + 14, 0);
-    memset(dst + 16, 0xff, 8); // the section's length is not known
+    memset(dst + 16, 0xff, 8); // unknown section length
     uint8_t *at = text_option(dst + 24, OPT_COMMENT, comment, DQI_PCAPNG_TEXT);
     at = os_option(at, SHB_OS);
     at = text_option(at, SHB_USERAPPL, "daqiri-run", 16);
@@ -109,7 +109,7 @@ uint32_t dqi_pcapng_interface(uint8_t *dst, const char *name, const char *about,
     return finish(dst, DQI_NG_INTERFACE, dst + 16, at);
 }
 
-// flow: the comment that the packet has already, by the flow of this run; a record of a record says it once.
+// flow: comment already written for the packet's flow in this run, which is not repeated.
 static uint8_t *remark_options(uint8_t *at, const dqi_remark *r, const char *flow) {
     uint8_t flags[4];
     dqi_put_le32(flags, r->flags);
@@ -138,7 +138,7 @@ uint32_t dqi_pcapng_packet_around(uint8_t *dst, const dqi_pcapng_packet *p) {
 }
 
 bool dqi_pcapng_is_simple(const dqi_pcapng_packet *p, uint32_t snaplen) {
-    uint32_t implied = p->len < snaplen ? p->len : snaplen; // the block does not say how many are kept
+    uint32_t implied = p->len < snaplen ? p->len : snaplen; // the block does not store the kept length
     return !p->timed && p->interface == 0 && p->queue == 0 && p->flow == 0 && !p->comment &&
            (!p->remark || p->remark == &p->remark->link->plain) && p->kept == implied;
 }

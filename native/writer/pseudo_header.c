@@ -1,11 +1,10 @@
-// pseudo_header.c: made-up headers, so that a capture of a socket opens in the usual tools.
+// pseudo_header.c: generated headers, so that standard tools can open captures of sockets.
 //
-// The kernel delivers payloads. What it took off is rebuilt from what is known: the peer's address of each
-// packet (or of the connection) and the local one, which of a socket at any address each datagram has of its
-// own. What is not known is 0.0.0.0 (or ::) and port 0. MAC
-// addresses are locally administered, 02:00 followed by the last four bytes of the IP address. TCP sequence
-// numbers start at 1 and run with the bytes written, so that a reader can follow the stream. Lengths and
-// checksums are right. Writer's thread.
+// The kernel delivers payloads only. Headers are rebuilt from the peer's address of each packet (or of the
+// connection) and the local one, which for a socket bound to any address is stored with each datagram.
+// Unknown addresses are 0.0.0.0 (or ::) and port 0. MAC addresses are locally administered, 02:00 followed by
+// the last four bytes of the IP address. TCP sequence numbers start at 1 and count the written bytes, so that
+// readers can follow the stream. Lengths and checksums are correct. Writer's thread.
 #include "writer/pseudo_header.h"
 #include "core/peers.h"
 #include "pipeline/engine.h"
@@ -49,8 +48,8 @@ dqi_endpoint dqi_endpoint_of(const dqi_sockaddr *a) {
     return e;
 }
 
-// The numeric address in the first len bytes of text, with a port; a zone (%eth0) is left out. Text that is
-// no address leaves the port.
+// Parses a numeric address in the first len bytes of text; a zone (%eth0) is ignored. Other text yields only
+// the port.
 static dqi_endpoint parse_host(const char *text, size_t len, uint16_t port) {
     dqi_sockaddr a6 = {.in6.sin6_family = AF_INET6}, a4 = {.in4.sin_family = AF_INET};
     dqi_endpoint e = {0};
@@ -84,7 +83,7 @@ dqi_talks *dqi_talks_new(void) { return calloc(1, sizeof(dqi_talks)); }
 
 void dqi_talks_free(dqi_talks *t) { free(t); }
 
-// Asks the engine who talks to whom; a connection that is gone keeps what was known of it.
+// Updates the addresses from the engine; a closed connection keeps the known ones.
 static void look_up(dqi_talk *talk, dq_iface *i) {
     dq_conn_info info = {0};
     if (dq_conn_read(i, talk->conn, &info) == DQ_OK) {
@@ -116,7 +115,7 @@ static void put_mac(uint8_t *p, const dqi_endpoint *e, uint32_t ip_len) {
     memcpy(p + 2, e->ip + ip_len - 4, 4);
 }
 
-// An IP header with n bytes behind it; its length.
+// Writes an IP header for n following bytes; returns its length.
 static uint32_t put_ip(uint8_t *p, const dqi_endpoint *src, const dqi_endpoint *dst, bool v6, uint8_t proto,
                        uint32_t n) {
     if (v6) {
@@ -140,7 +139,7 @@ static uint32_t put_ip(uint8_t *p, const dqi_endpoint *src, const dqi_endpoint *
     return DQI_IPV4_LEN;
 }
 
-// A UDP or TCP header with n bytes behind it, its checksum 0; its length.
+// Writes a UDP or TCP header for n following bytes, checksum 0; returns its length.
 static uint32_t put_transport(uint8_t *p, dqi_talk *talk, uint16_t src_port, uint16_t dst_port, uint32_t n) {
     dqi_put_be16(p, src_port);
     dqi_put_be16(p + 2, dst_port);
@@ -182,7 +181,7 @@ uint32_t dqi_pseudo_put(dqi_talk *talk, const dqi_endpoint *from, const dqi_endp
     int32_t family = src->family ? src->family : to->family;
     bool v6 = family == AF_INET6;
     uint16_t src_port = src->port, dst_port = to->port;
-    // A socket bound to all addresses of the other family still has its port.
+    // A socket bound to any address of the other family still has its port.
     if (src->family != family) src = &nobody;
     if (to->family != family) to = &nobody;
     put_mac(dst, to, v6 ? 16 : 4);

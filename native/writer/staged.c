@@ -1,4 +1,4 @@
-// staged.c: runs of bytes in the two buffers of a staging memory, in the order in which they are needed.
+// staged.c: runs of bytes in the two buffers of a staging memory, in the order of use.
 #include "writer/staged.h"
 #include "core/burst.h"
 
@@ -7,7 +7,7 @@ static bool is_before(const dqi_staged_place *a, const dqi_staged_place *b) {
     return a->seg != b->seg ? a->seg < b->seg : a->at < b->at;
 }
 
-// The next place of a segment that the CPU can't read; false: the burst has none.
+// Advances to the next byte in device-only memory; false: none left.
 static bool seek(const dq_burst *b, dqi_staged_place *p) {
     for (; p->i < b->n; p->i++, p->seg = 0)
         for (; p->seg < b->nseg; p->seg++, p->at = 0)
@@ -17,7 +17,7 @@ static bool seek(const dq_burst *b, dqi_staged_place *p) {
 
 static uint8_t *buffer_of(const dqi_staged *s, uint32_t run) { return dqi_staging_buffer(s->staging, run); }
 
-// Has a free buffer filled from this place on; false: there is nothing more.
+// Starts filling a free buffer from this place on; false: no more data.
 static bool begin_run(dqi_staged *s, dqi_staged_place at) {
     uint32_t k = (s->first + s->n) % 2;
     dqi_staged_run *r = &s->runs[k];
@@ -56,7 +56,7 @@ void dqi_staged_end(dqi_staged *s) {
     s->spent = false;
 }
 
-// Goes on to this place, which lies in the run.
+// Advances the run to this place, which is within it.
 static void advance(const dq_burst *b, dqi_staged_run *r, const dqi_staged_place *to) {
     dqi_staged_place at = r->last;
     while (seek(b, &at) && (at.i != to->i || at.seg != to->seg)) {

@@ -1,4 +1,4 @@
-// staging.c: two buffers that GPUs reach, and the mover that copies into them.
+// staging.c: two pinned buffers accessible to GPUs, and the mover that copies into them.
 #include "writer/staging.h"
 #include "core/atomics.h"
 #include "core/burst.h"
@@ -12,17 +12,17 @@
 #include <stdlib.h>
 
 #define SUMS      (DQI_SUMMED_BYTES / DQK_PAGE)
-#define SUM_BYTES (8u << 20) // a list of so many goes out
+#define SUM_BYTES (8u << 20) // bytes per list
 #define BYTES     (2 * (size_t)DQI_STAGING_BYTES + SUMS * sizeof(uint32_t))
 
 struct dqi_staging {
     dqi_gpu *gpu;
     dqi_mover *mover;
-    uint8_t *bytes; // two buffers, and the checksums of pages
+    uint8_t *bytes; // two buffers, and page checksums
     size_t mapped;
-    const dqi_cufile *cufile; // NULL: not to be used
+    const dqi_cufile *cufile; // NULL: not used
     dqi_mover *summer;
-    uint32_t summed; // pages whose sum was begun
+    uint32_t summed; // pages with a started checksum
 };
 
 static bool land(dqi_mover *m, const _Atomic uint32_t *latch) {
@@ -32,10 +32,10 @@ static bool land(dqi_mover *m, const _Atomic uint32_t *latch) {
     return !dqi_mover_lost(m);
 }
 
-// Waits until n more moves have room. False: the GPU is lost.
+// Waits for space for n moves. False: the GPU is lost.
 static bool make_room(dqi_mover *m, uint32_t n) {
     while (!dqi_mover_room(m, n)) {
-        if (dqi_mover_lost(m)) return false; // the landing tells
+        if (dqi_mover_lost(m)) return false; // the landing reports it
         if (dqi_mover_poll(m, dqi_mono_ns()) == 0) dqi_mover_nap();
     }
     return true;
@@ -123,7 +123,7 @@ bool dqi_staging_busy(dqi_staging *s) {
     return dqi_mover_next(s->mover) != INT64_MAX;
 }
 
-// ---- past the host ----------------------------------------------------------------------------------------
+// ---- without the host -------------------------------------------------------------------------------------
 
 const dqi_cufile *dqi_staging_cufile(const dqi_staging *s) { return s->cufile; }
 

@@ -1,9 +1,8 @@
-// writer.c: the stage behind the writers; writer.h says what it promises.
+// writer.c: writer stage; writer.h specifies its behaviour.
 //
-// The queue's poller only passes a reference on; copying, formatting and the system's calls happen on the
-// dirs' threads, so a slow disk holds no queue back. Entries of the rings are preallocated and come from
-// a ring of free ones: that bounds what a writer holds, and lets a packet without a receive time take the
-// time at which it came.
+// The queue's poller only passes on a reference; copying, formatting and system calls run on the dirs'
+// threads, so a slow disk does not block the queue. Ring entries are preallocated and recycled: that bounds
+// the writer's memory, and records the arrival time for packets without a receive time.
 #include "pipeline/dq_pipeline.h"
 #include "writer/writer.h"
 #include "core/burst.h"
@@ -19,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOWN 0x10000 // added to the queue of a dir that can't write: more than any has
+#define DOWN 0x10000 // added to the ring level of a dir that can't write: more than any level
 
 // ---- dirs -------------------------------------------------------------------------------------------------
 
@@ -44,10 +43,10 @@ void dqi_writer_release(dqi_writer *w, dqi_entry *e) {
     dqi_ring_push(&w->idle, e, 0);
 }
 
-// ---- memory of GPUs ---------------------------------------------------------------------------------------
+// ---- GPU memory -------------------------------------------------------------------------------------------
 
-// How what lies in one of the regions gets to the files, which is said once: by cuFile, or, where that can't
-// be, through staging memory: NULL. Under the lock `reaching`.
+// Selects the transfer from these regions to the files, and reports it once: cuFile, or NULL for staging
+// memory. With the lock `reaching` held.
 static const dqi_cufile *choose_way(dqi_writer *w, dq_region *const *regions, uint32_t n) {
     char why[300] = "between packets there is something else";
     const dqi_cufile *lib = w->format->straight ? dqi_cufile_open(why, sizeof why) : NULL;
@@ -107,7 +106,7 @@ static int reach_burst(dqi_writer *w, const dq_burst *b) {
 
 // ---- push: pollers' threads -------------------------------------------------------------------------------
 
-// Notes in e which buffers the burst keeps from their regions.
+// Records in e the buffers that the burst takes from their regions.
 static void list_buffers(dqi_entry *e, const dq_session *s, const dq_burst *b) {
     const dq_burst *owner = b->parent ? b->parent : b;
     *e = (dqi_entry){.n_bufs = owner->n_bufs};
@@ -117,7 +116,7 @@ static void list_buffers(dqi_entry *e, const dq_session *s, const dq_burst *b) {
                 e->regions[e->n_regions++] = (uint16_t)i;
 }
 
-// True when the writer keeps so much already that the queue would starve if it fell behind further.
+// Whether the writer holds so much that the queue would starve if it fell further behind.
 static bool is_behind(const dqi_writer *w, const dqi_entry *e, const dq_burst *b) {
     const dq_burst *owner = b->parent ? b->parent : b;
     uint32_t bursts = w->session->conf.rx_meta_buffers;
@@ -133,7 +132,7 @@ static bool is_behind(const dqi_writer *w, const dqi_entry *e, const dq_burst *b
     return false;
 }
 
-// A free entry that lists the buffers of in, or NULL: the writer is behind.
+// Returns a free entry with the buffers of in, or NULL if the writer is behind.
 static dqi_entry *take_entry(dqi_writer *w, const dq_burst *in, bool patient) {
     dqi_entry e;
     void *p;
@@ -144,7 +143,7 @@ static dqi_entry *take_entry(dqi_writer *w, const dq_burst *in, bool patient) {
     return p;
 }
 
-// Takes a reference to in for a dir; false: the writer is behind.
+// Queues a reference to in for a dir; false: the writer is behind.
 static bool hand_over(dqi_writer *w, dq_burst *in, dq_op *op, bool patient) {
     dqi_entry *e = take_entry(w, in, patient);
     if (!e) return false;
@@ -156,7 +155,7 @@ static bool hand_over(dqi_writer *w, dq_burst *in, dq_op *op, bool patient) {
         dqi_gauge_add(&w->bufs[e->regions[i]], e->n_bufs);
     dqi_gauge_add(&w->held, in->n);
     dqi_writer_dir *l = dqi_writer_next_dir(w);
-    dqi_ring_push(&l->work, e, 0); // has room for all entries
+    dqi_ring_push(&l->work, e, 0); // has space for all entries
     if (l->threaded) dqi_wake_up(&l->wake);
     return true;
 }
@@ -184,7 +183,7 @@ int dqi_writer_give(dq_stage *writer, dq_burst *b, dq_op *op) {
     dqi_burst_columns(b);
     int err = b->device_only ? reach_burst(w, b) : DQ_OK;
     if (err != DQ_OK) return err;
-    // Before a dir can see it: nobody may write to what is being written.
+    // Before a dir can see it: data being written must not change.
     dqi_burst_share(b);
     if (n > 0 && !hand_over(w, b, op, true)) return DQ_NO_SPACE_AVAILABLE;
     dqi_add_shared(&w->handed.in, n);
@@ -205,14 +204,14 @@ int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, 
         *out = op;
         return DQ_OK;
     }
-    dqi_op_lost(op, n, -ECANCELED); // the writer's share
+    dqi_op_lost(op, n, -ECANCELED); // the writer's reference
     dq_op_free(op);
     return err;
 }
 
-// ---- life: the control thread -----------------------------------------------------------------------------
+// ---- lifecycle: the control thread ------------------------------------------------------------------------
 
-// What came before a start that never happened.
+// Drops bursts queued before a start that failed.
 static void discard(dqi_writer_dir *l) {
     for (void *p; dqi_ring_pop(&l->work, &p, NULL);) {
         dqi_entry *e = p;
@@ -235,7 +234,7 @@ static void writer_finish(dq_stage *st) {
     atomic_store(&w->quit, 1);
     for (uint32_t i = 0; i < w->conf.n_dirs; i++)
         dqi_writer_dir_join(&w->dirs[i]);
-    while (step_dirs(w) > 0) { // what dirs gave to others that had ended
+    while (step_dirs(w) > 0) { // entries passed to dirs that had ended
     }
     for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
         dqi_writer_dir_close(&w->dirs[i]);
@@ -290,7 +289,7 @@ static void writer_free(dq_stage *st) {
     destroy(st->impl);
 }
 
-// ---- what it tells ----------------------------------------------------------------------------------------
+// ---- reporting --------------------------------------------------------------------------------------------
 
 static uint64_t writer_held(const dq_stage *st) {
     const dqi_writer *w = st->impl;
@@ -303,7 +302,7 @@ static void writer_line(const dq_stage *st, dq_line *line) {
     dqi_line_add(line, &w->handed);
     for (uint32_t k = 0; k < w->conf.n_dirs; k++)
         dqi_line_add(line, &w->dirs[k].c);
-    line->extra[DQ_EXTRA_STALL_NS] /= w->conf.n_dirs; // a mean: they wait at the same time
+    line->extra[DQ_EXTRA_STALL_NS] /= w->conf.n_dirs; // mean: dirs wait concurrently
 }
 
 static bool writer_histogram(const dq_stage *st, uint32_t k, dq_histogram *out) {
@@ -352,7 +351,7 @@ bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out)
     return known;
 }
 
-// ---- making one -------------------------------------------------------------------------------------------
+// ---- setup ------------------------------------------------------------------------------------------------
 
 static int writer_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const dqi_writer *w = st->impl;

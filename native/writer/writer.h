@@ -1,37 +1,34 @@
-// writer.h: what the writer stage promises, and what its parts know of each other: writer.c (the stage),
-// writer_check.c (its configuration), writer_dir.c (one folder) and writer_file.c (its files one after the
-// other). Its public functions are in dq_writer.h (dq_stage_writer, dq_writer_write, dq_writer_error,
-// dq_writer_path).
+// writer.h: behaviour of the writer stage, and interfaces of its parts: writer.c (stage), writer_check.c
+// (configuration), writer_dir.c (one folder) and writer_file.c (its contiguous files). Public functions are
+// in dq_writer.h (dq_stage_writer, dq_writer_write, dq_writer_error, dq_writer_path).
 //
-// A writer is a tap: push hands the burst by reference to the thread of one of its dirs, and the burst goes
-// on; at most DQI_WRITER_DEPTH bursts wait. With policy drop a writer that is
-// behind leaves a quarter of a region's buffers, and of rx_meta_buffers descriptors, to the queue and its
-// other consumers. On the virtual clock there is no thread; step does its work.
+// A writer is a tap: push passes a reference to the thread of one of its dirs, and the burst continues in the
+// pipe; at most DQI_WRITER_DEPTH bursts are queued. With policy drop a writer that is behind leaves a quarter
+// of a region's buffers, and of rx_meta_buffers descriptors, to the queue and its other consumers. On the
+// virtual clock there is no thread; dq_step does its work.
 //
-// Dirs: one for each folder, with a thread and files of its own. Each burst goes to the dir with the
-// shortest queue, in turn among equals, so that several disks add up and a slow one gets less. A dir that
-// can't write gives what it has not begun to another one that can; only when none can do packets count as
-// lost.
+// Dirs: one per folder, with a thread and files of its own. Each burst goes to the dir with the shortest
+// queue, round robin among equals, so that several disks add up and a slow one gets less. A dir that can't
+// write passes waiting bursts to one that can; packets count as lost only if none can.
 //
-// Ledger: the nodes count `in` and, where the writer was behind, dropped[BEHIND] (pollers' threads). The
-// writer counts `in` of what scripts hand to it, `out` (packets that are in a file) and dropped[WRITE_ERROR];
-// `held` is what lies in the rings and in buffers. out_bytes: bytes of packets in files, without record
-// headers and made-up headers. Extras: FILES, FILE_BYTES, DELETED_FILES, TRUNCATED, and STALL_NS, the time
-// for which dirs waited for their disks (0 on the virtual clock).
+// Ledger: the nodes count `in` and dropped[BEHIND] (pollers' threads). The writer counts `in` of bursts from
+// scripts, `out` (packets in a file) and dropped[WRITE_ERROR]; `held` counts packets in rings and buffers.
+// out_bytes: packet bytes in files, without record headers and generated headers. Extras: FILES, FILE_BYTES,
+// DELETED_FILES, TRUNCATED, and STALL_NS, the time dirs waited for their disks (0 on the virtual clock).
 //
-// Quota: what would go beyond it counts as QUOTA, and so does every packet after that.
+// Quota: packets that would exceed it count as QUOTA, and so do all later ones.
 //
-// Memory of GPUs: each dir has staging memory (staging.h), made when a pipe, or a script's burst, first needs
-// it. A GPU that is lost fails the writer: packets count as DEVICE_LOST.
+// GPU memory: each dir has staging memory (staging.h), allocated when a pipe or a burst from a script first
+// needs it. A lost GPU fails the writer: packets count as DEVICE_LOST.
 //
-// Names: nothing that is there is replaced, unless conf.overwrite says so. Where PREFIX and the suffix are
-// taken, the run's file is PREFIX_INDEX; indexes go on behind those that are there. A file that a burst names
-// (dq_write_names) and that is there fails these packets alone.
+// Names: existing files are not replaced unless conf.overwrite is set. If PREFIX and the suffix exist, the
+// run's file is PREFIX_INDEX; indexes continue after existing ones. If a file named by a burst
+// (dq_write_names) exists, only its packets fail.
 //
-// Errors: a file ends with its last whole packet whatever happens, the first error's words stay in
-// dq_writer_error, and packets count as WRITE_ERROR from then on: for good, except that a full disk or quota
-// is tried again every second (where other folders take the packets: once it has some room).
-// What no file of the kind can hold counts as WRITE_ERROR too, and harms no others.
+// Errors: a file always ends with its last complete packet, dq_writer_error keeps the first error, and
+// packets count as WRITE_ERROR from then on: permanently, except that a full disk or quota is retried every
+// second (if other folders take the packets: once there is some space). Packets that the format can't
+// represent count as WRITE_ERROR without affecting others.
 #ifndef DQI_WRITER_H
 #define DQI_WRITER_H
 
@@ -47,15 +44,15 @@
 #include <pthread.h>
 
 #define DQI_WRITER_DEPTH    4096       // bursts
-#define DQI_WRITER_LAG_NS   200000000  // a packet can be read from the file so long after it came
+#define DQI_WRITER_LAG_NS   200000000  // maximum delay of a packet until it is readable in the file
 #define DQI_WRITER_RETRY_NS 1000000000 // after a full disk
 
-// A burst on its way to a file.
+// A burst queued for a file.
 typedef struct dqi_entry {
     dq_burst *burst;
-    dq_op *op;         // the account that a script wants; NULL
+    dq_op *op;         // operation of a script's burst; NULL
     int64_t pushed_ns; // session time
-    uint32_t n_bufs;   // buffers of each of these regions that the burst keeps
+    uint32_t n_bufs;   // buffers taken by the burst from each of these regions
     uint32_t n_regions;
     uint16_t regions[DQ_MAX_SEGS];
 } dqi_entry;
@@ -67,26 +64,26 @@ typedef struct dqi_writer_dir {
     dqi_ring work;   // of entries
     dqi_wake wake;
     _Atomic bool down;              // can't write now
-    _Atomic uint64_t files;         // 1 + the index of the last one; 0: none
-    _Atomic(dqi_staging *) staging; // NULL: nothing has come from a GPU's memory
-    // its thread's own
+    _Atomic uint64_t files;         // 1 + index of the last file; 0: none
+    _Atomic(dqi_staging *) staging; // NULL: no data in a GPU's memory so far
+    // its thread only
     dqi_counters c;
-    dqi_histogram stalls; // waits for the disk, ns
+    dqi_histogram stalls; // waits for the disk in ns
     dqi_staged staged;
     dqi_dir_file f;
     dqi_packet_files each;
     bool open, threaded;
-    bool failed;   // down for good
-    bool refused;  // packets, and the words for it are said
+    bool failed;   // permanently down
+    bool refused;  // it rejects packets, and the error was reported
     bool timeless; // the note about packets without a time was written
-    bool outside;  // the note about times that files can't have was written
-    bool remarked; // the note about remarks of a capture that the files leave out was written
-    bool indirect; // a file could not be written past the host, which is said
-    int err;       // down: why, -errno
+    bool outside;  // the note about times outside the format's range was written
+    bool remarked; // the note about capture metadata omitted from the files was written
+    bool indirect; // the note about a file that needs copies by the host was written
+    int err;       // reason for down, -errno
     int64_t retry_ns;
-    bool dirty, asked; // something waits for a flush; somebody waits for that
+    bool dirty, asked; // data wait for a flush; a script waits for it
     int64_t dirty_ns;  // session time since when
-    uint64_t turns;    // of the file, then
+    uint64_t turns;    // of the file at that time
     pthread_t thread;
 } dqi_writer_dir;
 
@@ -96,50 +93,49 @@ struct dqi_writer {
     const dqi_format *format;
     dqi_ring idle; // of entries
     _Atomic uint32_t quit, turn;
-    _Atomic uint64_t next_file; // its index
+    _Atomic uint64_t next_file; // index of the next file
     _Atomic uint64_t used;      // bytes, for the quota
-    _Atomic bool full;          // nothing more is written
-    bool numbered;    // the name without an index is taken: this run's file gets one. Set at the start
-    const char *name; // of the stage
+    _Atomic bool full;          // the quota is exhausted
+    bool numbered;              // the name without index exists: this run's file gets one. Set at the start
+    const char *name;           // of the stage
     dq_stage *stage;
     dqi_gauge held;                  // packets
-    dqi_gauge bufs[DQI_MAX_REGIONS]; // that waiting bursts keep, by region
+    dqi_gauge bufs[DQI_MAX_REGIONS]; // used by queued bursts, per region
     dqi_counters handed;             // in, in_bytes, bursts of dq_writer_write; any task adds
-    pthread_mutex_t lock;            // of error and list
-    pthread_mutex_t reaching;        // of who makes staging memory
-    bool reached;                    // there is some, and its way to the files is said
+    pthread_mutex_t lock;            // protects error and list
+    pthread_mutex_t reaching;        // serializes allocation of staging memory
+    bool reached;                    // it is allocated, and the transfer was reported
     char error[2048];
     dqi_file_list list;
     dqi_writer_dir dirs[DQ_MAX_DIRS];
     dqi_entry entries[DQI_WRITER_DEPTH];
 };
 
-// DQ_OK, or INVALID_PARAMETER with the thing at fault in diag. name: of the stage.
+// Checks the configuration: DQ_OK, or INVALID_PARAMETER with the invalid item in diag. name: of the stage.
 int dqi_writer_check(const char *name, const dq_writer_conf *c, dq_diag *diag);
-// The dir that the next burst goes to. Any thread.
+// Returns the dir for the next burst. Any thread.
 dqi_writer_dir *dqi_writer_next_dir(dqi_writer *w);
-// Keeps the words of the first error. object: what it is about, NULL: the writer. Any thread.
+// Records the text of the first error. object: its subject, NULL: the writer. Any thread.
 void dqi_writer_keep_words(dqi_writer *w, const char *object, const char *words);
-// From now on the dirs can write what lies where `regions` of a burst do: they get staging memory of their
-// GPU.
+// Allocates staging memory for the dirs, for regions of a burst that are on a GPU.
 int dqi_writer_reach(dqi_writer *w, dq_region *const *regions, uint32_t n, dq_diag *diag);
-// Says once for each dir why what lies on a GPU could not go to the files past the host. Dir's thread.
+// Reports once per dir why data on a GPU could not be written without the host. Dir's thread.
 void dqi_writer_tell_indirect(dqi_writer_dir *l, const char *why);
-// Lets go of the entry and its burst. Any thread.
+// Releases the entry and its burst. Any thread.
 void dqi_writer_release(dqi_writer *w, dqi_entry *e);
 
 // Checks the dir's folder. Control thread.
 int dqi_writer_dir_check(const dqi_writer_dir *l, const char *name, dq_diag *diag);
 // Opens the dir's files; name: of the writer, for errors. Control thread.
 int dqi_writer_dir_open(dqi_writer_dir *l, const char *name, dq_diag *diag);
-// Starts its thread. The system's status.
+// Starts the dir's thread. Returns the system's status.
 int dqi_writer_dir_start(dqi_writer_dir *l);
-// Waits for the end of its thread, once the writer's quit is set: all that it had is written then.
+// Waits for the dir's thread to end, after the writer's quit is set: its bursts are then written.
 void dqi_writer_dir_join(dqi_writer_dir *l);
-// Writes at most max waiting bursts, or gives them to another dir; their number. Dir's thread, or where
-// there is none any.
+// Writes at most max queued bursts, or passes them to another dir; returns their number. Dir's thread, or any
+// if it has none.
 int dqi_writer_dir_drain(dqi_writer_dir *l, int max);
-// Writes what is left and closes the files; all dirs were joined. Fine on a closed dir.
+// Writes remaining data and closes the files; all dirs have been joined. A closed dir is allowed.
 void dqi_writer_dir_close(dqi_writer_dir *l);
 
 #endif

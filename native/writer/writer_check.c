@@ -1,4 +1,4 @@
-// writer_check.c: whether a writer's configuration makes sense, before anything is opened.
+// writer_check.c: validation of a writer's configuration, before anything is opened.
 #include "capture/capture_file.h"
 #include "core/err.h"
 #include "writer/pcap_file.h"

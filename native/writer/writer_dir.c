@@ -1,4 +1,4 @@
-// writer_dir.c: one folder of a writer: its thread, its files, and what happens when they can't be written.
+// writer_dir.c: one folder of a writer: its thread, its files, and handling of write errors.
 #include "core/thread.h"
 #include "core/clock.h"
 #include "core/err.h"
@@ -17,12 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH      32     // bursts between looks at the clock
+#define BATCH      32     // bursts between clock reads
 #define NAP_NS     200000 // pause after work, so that a fast queue need not wake the writer for each burst
-#define MIN_ROOM   (64u << 20) // bytes that a full disk must have again while other dirs can write
+#define MIN_ROOM   (64u << 20) // bytes that a full disk must have free again while other dirs can write
 #define PATH_BYTES (sizeof((dq_writer_conf *)0)->dirs[0] + sizeof((dq_writer_conf *)0)->prefix + 32)
 
-// ---- errors ----------------------------------------------------------------------------------------------
+// ---- errors -----------------------------------------------------------------------------------------------
 
 void dqi_writer_keep_words(dqi_writer *w, const char *object, const char *words) {
     pthread_mutex_lock(&w->lock);
@@ -31,7 +31,7 @@ void dqi_writer_keep_words(dqi_writer *w, const char *object, const char *words)
     pthread_mutex_unlock(&w->lock);
 }
 
-// The GPU that has packets is lost: nothing more is written.
+// Handles the loss of the GPU with the packets: the dir fails.
 static void lose_device(dqi_writer_dir *l) {
     dqi_writer *w = l->w;
     char words[256];
@@ -43,17 +43,17 @@ static void lose_device(dqi_writer_dir *l) {
     l->failed = true;
 }
 
-// err: -errno or a dqi_file_error. names: of the file; NULL: the writer's own.
+// Handles err: -errno or a dqi_file_error. names: of the file; NULL: the writer's own.
 static void on_error(dqi_writer_dir *l, int err, uint64_t index, const dq_write_names *names) {
     dqi_writer *w = l->w;
     char path[PATH_BYTES];
-    if (err == -DQI_EQUOTA || err == -DQI_ENOBLOCK) { // nothing is wrong with the folder
+    if (err == -DQI_EQUOTA || err == -DQI_ENOBLOCK) { // the folder is usable
         if (!l->refused && !(err == -DQI_EQUOTA && w->conf.enough))
             dqi_writer_keep_words(w, NULL, dqi_disk_words(err));
         l->refused = true;
         return;
     }
-    if (err == -EEXIST && names) { // nor here
+    if (err == -EEXIST && names) { // here, too
         dqi_writer_file_path(w, l->number, names->prefix, index, path, sizeof path);
         dqi_writer_keep_words(w, path, dqi_disk_words(err));
         return;
@@ -76,7 +76,7 @@ static void on_error(dqi_writer_dir *l, int err, uint64_t index, const dq_write_
         l->failed = true;
 }
 
-// Another dir that can write, or NULL.
+// Returns another dir that can write, or NULL.
 static dqi_writer_dir *other_dir(const dqi_writer_dir *l) {
     dqi_writer_dir *to = dqi_writer_next_dir(l->w);
     return to != l && !atomic_load(&to->down) ? to : NULL;
@@ -87,7 +87,7 @@ static bool has_room(const dqi_writer_dir *l) {
     return statvfs(l->dir, &s) == 0 && (uint64_t)s.f_bavail * s.f_frsize >= MIN_ROOM;
 }
 
-// True while nothing can be written; false also when it is time to try again.
+// Whether the dir can't write; false also when it is time to retry.
 static bool is_down(dqi_writer_dir *l) {
     if (!atomic_load_explicit(&l->down, memory_order_relaxed)) return false;
     if (l->failed || dqi_mono_ns() < l->retry_ns) return true;
@@ -101,7 +101,7 @@ static bool is_down(dqi_writer_dir *l) {
 
 // ---- writing: the dir's thread ----------------------------------------------------------------------------
 
-// Takes what became of packets into the counters.
+// Adds the outcome of packets to the counters.
 static void settle(dqi_writer_dir *l, const dqi_file_tally *t) {
     dqi_add(&l->c.out, t->packets);
     dqi_add(&l->c.out_bytes, t->packet_bytes);
@@ -119,7 +119,7 @@ static void settle(dqi_writer_dir *l, const dqi_file_tally *t) {
     dqi_gauge_add(&l->w->held, -(int64_t)(t->packets + t->lost + t->over_quota + t->device_lost));
 }
 
-// Notes since when something waits for a flush: what came before the last buffer went out has left with it.
+// Records since when data wait for a flush: earlier data left with the last submitted buffer.
 static void look_for_dirt(dqi_writer_dir *l) {
     if (!l->f.open || !dqi_buffered_file_dirty(l->f.file)) {
         l->dirty = false;
@@ -130,7 +130,7 @@ static void look_for_dirt(dqi_writer_dir *l) {
     }
 }
 
-// Calls dqi_buffered_file_flush or dqi_buffered_file_reap.
+// Calls dqi_buffered_file_flush or dqi_buffered_file_reap, and handles the result.
 static void catch_up(dqi_writer_dir *l, int (*with)(dqi_buffered_file *, dqi_file_tally *)) {
     dqi_file_tally t = {0};
     int err = with(l->f.file, &t);
@@ -155,7 +155,7 @@ void dqi_writer_tell_indirect(dqi_writer_dir *l, const char *why) {
     l->indirect = true;
 }
 
-// Adds n packets of the entry's burst, from i on, in a file of their own; *index: its index.
+// Writes n packets of the entry's burst, from i on, to a file of their own; *index: its index.
 static int add_file(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, uint32_t n, uint64_t *index,
                     dqi_file_tally *t) {
     const dq_burst *b = e->burst;
@@ -196,11 +196,11 @@ static void write_burst(dqi_writer_dir *l, const dqi_entry *e) {
 }
 
 static void pass_on(dqi_writer_dir *to, dqi_entry *e) {
-    dqi_ring_push(&to->work, e, 0); // has room for all entries
+    dqi_ring_push(&to->work, e, 0); // has space for all entries
     if (to->threaded) dqi_wake_up(&to->wake);
 }
 
-// True while GPUs copy what is to be written.
+// Whether GPU copies for the files are pending.
 static bool copies_go_on(dqi_writer_dir *l) {
     dqi_staging *s = atomic_load(&l->staging);
     return s && dqi_staging_busy(s);
@@ -215,7 +215,7 @@ int dqi_writer_dir_drain(dqi_writer_dir *l, int max) {
     int n = 0;
     if (l->f.open) catch_up(l, dqi_buffered_file_reap);
     if (dqi_file_is_due(l)) end_file(l);
-    is_down(l); // looks whether there is room again
+    is_down(l); // checks for free space
     for (void *p; n < max && dqi_ring_pop(&l->work, &p, NULL); n++) {
         dqi_entry *e = p;
         dqi_writer_dir *to = is_down(l) ? other_dir(l) : NULL;
@@ -230,14 +230,14 @@ int dqi_writer_dir_drain(dqi_writer_dir *l, int max) {
         catch_up(l, dqi_buffered_file_flush);
         l->asked = false;
     }
-    if (n == 0 && dqi_virtual(l->w->session) && copies_go_on(l)) { // virtual time stands still
+    if (n == 0 && dqi_virtual(l->w->session) && copies_go_on(l)) { // virtual time must not advance
         dqi_mover_nap();
         n++;
     }
     return n;
 }
 
-// Sleeps until a burst comes, a flush is due, or it is time to look at a full disk again.
+// Sleeps until a burst arrives, a flush is due, or a full disk is to be checked again.
 static void sleep_idle(dqi_writer_dir *l) {
     int64_t left = l->dirty ? DQI_WRITER_LAG_NS - (dq_now(l->w->session) - l->dirty_ns) : INT64_MAX;
     if (atomic_load(&l->down) && !l->failed && left > DQI_WRITER_RETRY_NS) left = DQI_WRITER_RETRY_NS;
@@ -257,7 +257,7 @@ static void *dir_thread(void *arg) {
     dqi_writer_dir *l = arg;
     dqi_thread_name("write", l->w->name);
     for (;;) {
-        bool quit = atomic_load(&l->w->quit) != 0; // before the look at the ring: nothing is pushed after it
+        bool quit = atomic_load(&l->w->quit) != 0; // read before the ring: nothing is pushed after it is set
         int n = dqi_writer_dir_drain(l, BATCH);
         if (n == 0 && quit) return NULL;
         if (n == 0 && copies_go_on(l))
@@ -269,12 +269,13 @@ static void *dir_thread(void *arg) {
     }
 }
 
-// ---- life: the control thread -----------------------------------------------------------------------------
+// ---- lifecycle: the control thread ------------------------------------------------------------------------
 
-// Aggregates show their shape with the first one; packets have files of their own when they come.
+// Files of aggregates are opened for the first one, whose shape they need; files of packets when packets
+// arrive.
 static bool begins_at_once(const dqi_writer_dir *l) { return l->f.file && !l->w->format->about.aggregates; }
 
-// The folder must be there: a misspelt one would otherwise fill the wrong disk.
+// The folder must exist: otherwise a misspelt one would fill the wrong disk.
 int dqi_writer_dir_check(const dqi_writer_dir *l, const char *name, dq_diag *diag) {
     struct stat s;
     int err = stat(l->dir, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;

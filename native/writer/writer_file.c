@@ -1,5 +1,5 @@
-// writer_file.c: one file of a dir after the other. A packet goes to the next file before it would make this
-// one too long, so none is split; the next one is begun when a packet comes for it, so none is empty.
+// writer_file.c: contiguous files of a dir. A packet that would exceed a limit goes to the next file, so none
+// is split; that file is created for a packet, so none is empty.
 #include "writer/writer_file.h"
 #include "core/burst.h"
 #include "writer/writer.h"
@@ -52,7 +52,7 @@ void dqi_writer_file_path(const dqi_writer *w, uint32_t dir, const char *prefix,
         snprintf(buf, len, "%s%s%s%s", d, slash, prefix, f->suffix);
 }
 
-// The index in a file's name, or -1.
+// Returns the index in a file's name, or -1.
 static int64_t index_of(const dqi_writer *w, const char *name) {
     const char *prefix = w->conf.prefix;
     size_t n = strlen(prefix);
@@ -75,9 +75,9 @@ int dqi_file_first_index(const dqi_writer *w, uint64_t *index) {
     return 0;
 }
 
-// ---- the list ---------------------------------------------------------------------------------------------
+// ---- file list --------------------------------------------------------------------------------------------
 
-// Puts the file's note into the list: at its end, or in the place that it has. False: no memory.
+// Stores the file's note in the list, appended (fresh) or in its place. False: no memory.
 static bool list_file(dqi_writer_dir *l, bool fresh) {
     dqi_writer *w = l->w;
     dqi_file_list *list = &w->list;
@@ -97,9 +97,9 @@ static bool list_file(dqi_writer_dir *l, bool fresh) {
     return ok;
 }
 
-// ---- the quota --------------------------------------------------------------------------------------------
+// ---- quota ------------------------------------------------------------------------------------------------
 
-// Deletes the file, unless its name is another's by now; false: it is still there.
+// Deletes the file unless its name belongs to another one by now; false: it still exists.
 static bool unlink_ours(const dqi_file_note *n, const char *path) {
     struct stat st;
     if (lstat(path, &st) != 0) return errno == ENOENT;
@@ -107,7 +107,7 @@ static bool unlink_ours(const dqi_file_note *n, const char *path) {
     return unlink(path) == 0 || errno == ENOENT;
 }
 
-// Deletes the oldest file that is closed. False: there is none.
+// Deletes the oldest closed file. False: none.
 static bool delete_oldest(dqi_writer_dir *l, dqi_file_tally *t) {
     dqi_writer *w = l->w;
     dqi_file_list *list = &w->list;
@@ -145,7 +145,7 @@ void dqi_quota_return(dqi_writer_dir *l, int64_t bytes) {
     if (l->w->conf.quota != 0) atomic_fetch_sub(&l->w->used, (uint64_t)bytes);
 }
 
-// Bytes that the file has, and those of its end.
+// Returns the bytes of the file, including those of its end.
 static uint64_t bytes_now(const dqi_writer_dir *l) {
     const dqi_format *f = l->w->format;
     return dqi_buffered_file_size(l->f.file) + (f->end_bytes ? f->end_bytes(l->f.file) : 0);
@@ -157,12 +157,12 @@ void dqi_file_count(dqi_writer_dir *l, uint64_t taken) {
     l->f.counted = now;
 }
 
-// ---- beginning and ending ---------------------------------------------------------------------------------
+// ---- opening and closing ----------------------------------------------------------------------------------
 
 static int open_file(dqi_writer_dir *l, const char *path, uint64_t index, const dqi_entry *e,
                      dqi_file_tally *t) {
     const dqi_writer *w = l->w;
-    // A name with an index is taken by whoever makes the file.
+    // An indexed name is claimed by creating the file.
     dqi_disk_mode mode = dqi_file_indexed(w) ? DQI_DISK_NEW
                          : w->conf.append    ? DQI_DISK_KEEP
                          : w->conf.overwrite ? DQI_DISK_REPLACE
@@ -178,7 +178,7 @@ static int open_file(dqi_writer_dir *l, const char *path, uint64_t index, const 
     return w->format->open(l->f.file, &n, t);
 }
 
-// Says what was found, once for each folder.
+// Reports the properties of the first file, once per folder.
 static void tell(const dqi_writer_dir *l, const char *path) {
     const dqi_buffered_file *f = l->f.file;
     if (f->disk.buffered)
@@ -188,7 +188,7 @@ static void tell(const dqi_writer_dir *l, const char *path) {
                  f->kept, f->kept < f->was ? "; a record that was cut off behind them is gone" : "");
 }
 
-// What the list has of a file that was just begun.
+// Returns the list note of a file that was just created.
 static dqi_file_note note_of(const dqi_writer_dir *l) {
     struct stat st = {0};
     fstat(l->f.file->disk.fd, &st);
@@ -219,12 +219,12 @@ int dqi_file_begin(dqi_writer_dir *l, const dqi_entry *e, dqi_file_tally *t) {
     l->f.opened_ns = dq_now(w->session);
     l->f.note = note_of(l);
     if (w->conf.rotate_bytes) dqi_disk_reserve(&l->f.file->disk, w->conf.rotate_bytes);
-    if (!list_file(l, true)) return -ENOMEM; // it is closed in due course
+    if (!list_file(l, true)) return -ENOMEM; // it is closed later
     if (atomic_exchange(&l->files, index + 1) == 0) tell(l, path);
     return 0;
 }
 
-// Whether the file is what was written and has its name still; else none of its packets count as written.
+// Checks that the file is unmodified and has its name; otherwise none of its packets count as written.
 static int vouch(dqi_writer_dir *l, dqi_file_tally *t) {
     dqi_file_note *n = &l->f.note;
     char path[sizeof((dq_writer_file *)0)->path];
@@ -247,13 +247,13 @@ int dqi_file_end(dqi_writer_dir *l, dqi_file_tally *t) {
     if (!l->f.open) return 0;
     int err = dqi_buffered_file_flush(l->f.file, t);
     if (err == 0 && f->end) {
-        l->f.file->op = NULL;                                    // its account may be gone
-        f->end(l->f.file, l->w->name, dq_now(l->w->session), t); // a full disk shows in the flush, too
+        l->f.file->op = NULL;                                    // the operation may be gone
+        f->end(l->f.file, l->w->name, dq_now(l->w->session), t); // the flush also reports a full disk
         err = dqi_buffered_file_flush(l->f.file, t);
     }
     int changed = vouch(l, t), last = f->close(l->f.file);
     l->f.open = false;
-    // What is in the file stays counted.
+    // Bytes in the file stay counted.
     dqi_quota_return(l, (int64_t)(l->f.counted - l->f.note.bytes));
     l->f.counted = 0;
     list_file(l, false);
@@ -267,7 +267,7 @@ bool dqi_file_is_due(const dqi_writer_dir *l) {
            dq_now(l->w->session) - l->f.opened_ns >= l->w->conf.rotate_ns;
 }
 
-// True when the packet has to go to the next file.
+// Whether the packet has to go to the next file.
 static bool is_full(const dqi_writer_dir *l, const dqi_entry *e, uint64_t bytes) {
     const dq_writer_conf *c = &l->w->conf;
     const dqi_format *f = l->w->format;
@@ -277,7 +277,7 @@ static bool is_full(const dqi_writer_dir *l, const dqi_entry *e, uint64_t bytes)
            (c->rotate_bytes && bytes_now(l) + bytes > c->rotate_bytes) || dqi_file_is_due(l);
 }
 
-// Writes a note into the report the first time.
+// Adds a note to the report the first time.
 static void note_once(const dqi_writer_dir *l, bool *noted, const char *text) {
     if (!*noted) dqi_note(l->w->session, "writer %s: %s", l->w->name, text);
     *noted = true;
@@ -296,7 +296,7 @@ static void note_packet(dqi_writer_dir *l, const dq_burst *b, int64_t ts) {
     n->last_batch = a ? a->batch_id : 0;
 }
 
-// The time that a packet has in a file.
+// Returns the time of a packet in a file.
 static int64_t file_time(dqi_writer_dir *l, int64_t ts) {
     const int32_t kind = l->w->conf.kind;
     const int64_t last = kind == DQ_WRITE_PCAP ? PCAP_LAST_NS : INT64_MAX;
@@ -317,7 +317,7 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     if (!l->f.open && f->header_bytes) bytes += f->header_bytes(c);
     if (!dqi_quota_take(l, bytes, t)) return -DQI_EQUOTA;
     if (!l->f.open) err = dqi_file_begin(l, e, t);
-    // What was made here has the time at which it came; what was captured without one stays so.
+    // Packets created here get their arrival time; captured ones without a time stay without.
     int64_t ts = b->ts[i] == DQ_NO_TIME && b->clock != DQ_CLOCK_FILE ? e->pushed_ns : b->ts[i];
     l->f.file->op = e->op;
     if (ts == DQ_NO_TIME) note_once(l, &l->timeless, TIMELESS);
