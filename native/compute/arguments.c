@@ -1,13 +1,13 @@
-// arguments.c: what an argument of a launch becomes: a value, or the address of memory that the kernel
-// reaches. What lies in the CPU's own memory (bitmaps, columns, tables of packets) is copied to the launch's
-// scratch memory, which is pinned.
+// arguments.c: converts launch arguments: to a value, or to the address of memory accessible to the kernel.
+// Data in the CPU's own memory (bitmaps, columns, tables of packets) are copied to the launch's pinned
+// scratch memory.
 #include "compute/arguments.h"
 #include "core/burst.h"
 #include "core/err.h"
 
 #include <string.h>
 
-#define UNIT 16 // what is copied begins at multiples of so many bytes
+#define UNIT 16 // alignment of copied data in bytes
 
 static const dq_burst *burst_of(const dq_kernel_arg *a, const dq_burst *b) { return a->b ? a->b : b; }
 
@@ -86,7 +86,7 @@ int dqi_arguments_check(dqi_gpu *gpu, const char *what, const dq_kernel_arg *arg
 
 static uint64_t bitmap_bytes(const dq_aggregate *a) { return (a->cells + 63) / 64 * sizeof(uint64_t); }
 
-// Bytes of what an argument points to, without what it finds in place.
+// Returns the bytes of the data of an argument that must be copied.
 static uint64_t own_bytes(const dq_kernel_arg *a, const dq_burst *b) {
     switch (a->kind) {
     case DQ_ARG_WORDS:

@@ -1,5 +1,5 @@
-// array.c: arrays, and streams. What lies in a GPU's memory is read and written by way of pinned memory, a
-// part at a time.
+// array.c: arrays and streams. Arrays in a GPU's memory are read and written through pinned memory, in
+// pieces.
 #include "compute/compute.h"
 #include "core/cgroup.h"
 #include "core/err.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAGING (1u << 20) // bytes that a copy takes at a time
+#define STAGING (1u << 20) // maximum bytes per copy
 
 // ---- streams ----------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ void dq_array_free(dq_array *a) {
 
 uint8_t *dq_array_cpu(const dq_array *a) { return a->cpu; }
 
-// One part, of at most STAGING bytes.
+// Copies one piece of at most STAGING bytes.
 static cu_result copy_part(const dq_array *a, uint64_t at, uint8_t *bytes, bool read, uint64_t n) {
     const dqi_cuda_driver *cu = a->gpu->cu;
     if (!read) memcpy(a->staging, bytes, n);

@@ -1,4 +1,4 @@
-// Package compute runs kernels of users: on GPUs or on the host, with their arrays, in pipes or by themselves.
+// Package compute runs user kernels with their arrays, on GPUs or on the host, in pipes or standalone.
 package compute
 
 /*
@@ -19,4 +19,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // editing a header rebuilds every importing package

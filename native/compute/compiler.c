@@ -1,6 +1,6 @@
-// compiler.c: a process around a compiler: this program started again under a name of its own
-// (runtime/kernel/compile.go). It confines the compiler to its folder and to the files that compilers read,
-// and ends it, with what it has started, when the program asks for that or is no more.
+// compiler.c: supervisor process of a compiler: this program, restarted under its own name
+// (runtime/kernel/compile.go). It restricts the compiler to its folder and to the files that compilers read,
+// and kills it, with all its children, at the program's request or when the program ends.
 #include "compute/confine.h"
 #include "compute/dq_compute.h"
 
@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// argv: the name, the compiler's folder, the folders that it may read, the compiler and its arguments.
+// argv: name, the compiler's folder, the folders it may read, the compiler and its arguments.
 enum { FOLDER = 1, ROOTS, COMPILER };
 
-#define NOT_RUN 127 // the exit code of sh(1) for what can't be run
+#define NOT_RUN 127 // exit code of sh(1) for a command that can't be run
 
 _Noreturn static void compile(char **argv, const sigset_t *none) {
     setpgid(0, 0);
@@ -33,7 +33,7 @@ _Noreturn static void compile(char **argv, const sigset_t *none) {
     _exit(NOT_RUN);
 }
 
-// Waits until the compiler has ended, or the program is no more or closes its end.
+// Waits until the compiler has ended, or until the program ends or closes its end of the socket.
 static void watch(int ended) {
     struct pollfd p[] = {{.fd = ended, .events = POLLIN}, {.fd = DQ_COMPILER_SOCKET, .events = POLLIN}};
     while (poll(p, 2, -1) < 0 && errno == EINTR)
@@ -44,7 +44,7 @@ _Noreturn static void be_compiler(char **argv) {
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &all, NULL); // the terminal's signals are the program's
+    sigprocmask(SIG_SETMASK, &all, NULL); // signals of the terminal are for the program
 #ifdef SYS_close_range
     syscall(SYS_close_range, DQ_COMPILER_SOCKET + 1u, ~0u, 0u);
 #endif
@@ -60,13 +60,13 @@ _Noreturn static void be_compiler(char **argv) {
     if (pid == 0) compile(argv, &none);
     setpgid(pid, pid);
     watch(ended);
-    kill(-pid, SIGKILL); // and what it has left behind
+    kill(-pid, SIGKILL); // and its remaining children
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-// Runs before Go does.
+// Runs before the Go runtime.
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp) {
     (void)envp;
     if (argc > COMPILER && strcmp(argv[0], DQ_COMPILER_NAME) == 0) be_compiler(argv);

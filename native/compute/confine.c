@@ -1,4 +1,4 @@
-// confine.c: capabilities(7), seccomp(2) and landlock(7), by their system calls: no library is asked for.
+// confine.c: capabilities(7), seccomp(2) and landlock(7) by system calls, without libraries.
 #include "compute/confine.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ bool dqi_confine_rights(void) {
     struct __user_cap_data_struct none[2] = {{0}};
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); // from Linux 4.3 on
     for (unsigned long k = 0; prctl(PR_CAPBSET_READ, k) >= 0; k++)
-        prctl(PR_CAPBSET_DROP, k); // fails for those that have no right to; they can't gain any, either
+        prctl(PR_CAPBSET_DROP, k); // fails without the capability, but then none can be gained either
     return syscall(SYS_capset, &head, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
@@ -38,7 +38,7 @@ bool dqi_confine_rights(void) {
 #error "seccomp: add AUDIT_ARCH_ of this architecture"
 #endif
 
-// Their numbers; where headers are too old, or the architecture lacks one, it is not in a list.
+// Numbers of system calls; those missing in old headers or on an architecture are omitted.
 static const uint32_t reach_out[] = {
     SYS_execve,
     SYS_execveat,
@@ -92,7 +92,7 @@ static const uint32_t open_files[] = {
 #endif
 };
 
-// What the C library asks for in threads that compute, print and end.
+// Calls of the C library in threads that compute, print and exit.
 static const uint32_t of_memory[] = {
     SYS_futex,
     SYS_sched_yield,
@@ -128,7 +128,7 @@ static const uint32_t of_memory[] = {
 #endif
 };
 
-// And with launches that bring memory of their own.
+// Additional calls for launches with their own memory.
 static const uint32_t of_launches[] = {
     SYS_recvmsg,
     SYS_close,
@@ -161,11 +161,11 @@ static void on(program *p, const uint32_t *calls, size_t n, uint32_t with) {
     }
 }
 
-static uint32_t argument(unsigned k) { // its lower half; both architectures begin with that
+static uint32_t argument(unsigned k) { // lower half; both architectures are little endian
     return (uint32_t)(offsetof(struct seccomp_data, args) + 8 * k);
 }
 
-// A mapping that is to be executable fails, others are allowed.
+// Rejects executable mappings, and allows others.
 static void on_mapping(program *p, uint32_t call) {
     add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, call);
     load(p, argument(2));
@@ -174,7 +174,7 @@ static void on_mapping(program *p, uint32_t call) {
     answer(p, SECCOMP_RET_ALLOW);
 }
 
-// tgkill(2), by which abort(3) works, of the process itself.
+// Allows tgkill(2), used by abort(3), for the process itself only.
 static void on_signal(program *p) {
     add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, SYS_tgkill);
     load(p, argument(0));
@@ -188,7 +188,7 @@ static void on_domain(program *p, uint32_t domain) {
     answer(p, SECCOMP_RET_KILL_PROCESS);
 }
 
-// socket(2): those of networks.
+// Kills the process for network domains of socket(2).
 static void on_socket(program *p) {
     add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 8, SYS_socket);
     load(p, argument(0));
@@ -204,7 +204,7 @@ static void begin(program *p) {
     answer(p, SECCOMP_RET_KILL_PROCESS);
     load(p, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
-    add(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000); // the calls of x32
+    add(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000); // x32 calls
     answer(p, SECCOMP_RET_KILL_PROCESS);
 #endif
 }
@@ -236,9 +236,9 @@ bool dqi_confine_calls(dqi_calls may) {
 
 // ---- files ------------------------------------------------------------------------------------------------
 
-// landlock(7), with numbers of our own, as headers before Linux 5.13 lack them.
+// landlock(7); the numbers are repeated here, as headers before Linux 5.13 lack them.
 enum {
-    LANDLOCK_CREATE = 444, // the same on all architectures
+    LANDLOCK_CREATE = 444, // same on all architectures
     LANDLOCK_ADD,
     LANDLOCK_RESTRICT,
     LANDLOCK_VERSION = 1,
@@ -262,12 +262,12 @@ struct beneath {
     int32_t folder;
 } __attribute__((packed));
 
-// What can't be opened counts for nothing.
+// Allows access below path; paths that can't be opened are ignored.
 static bool let(int rules, const char *path, uint64_t may) {
     struct beneath b = {.files = may, .folder = open(path, O_PATH | O_CLOEXEC)};
     if (b.folder < 0) return true;
     long err = syscall(LANDLOCK_ADD, rules, BENEATH, &b, 0);
-    if (err != 0 && errno == EINVAL) { // a file has no entries
+    if (err != 0 && errno == EINVAL) { // files have no directory rights
         b.files &= RUN | WRITE_FILE | READ_FILE | TRUNCATE;
         err = syscall(LANDLOCK_ADD, rules, BENEATH, &b, 0);
     }

@@ -1,28 +1,29 @@
-// confine.h: what a process that works on a user's source, or runs it, may no longer ask Linux for.
+// confine.h: restricts the system calls and files of processes that compile or run a user's source.
 #ifndef DQI_COMPUTE_CONFINE_H
 #define DQI_COMPUTE_CONFINE_H
 
 #include <stdbool.h>
 
-// Gives up all capabilities, and the way to get any back (no_new_privs). Of the calling thread and of those
-// that it starts later. False, with errno: Linux refused.
+// Drops all capabilities and sets no_new_privs, for the calling thread and threads started later. Returns
+// false with errno on failure.
 bool dqi_confine_rights(void);
 
-// What the threads of a worker still ask Linux for.
+// System calls allowed for a worker's threads.
 typedef enum dqi_calls {
-    DQI_CALLS_GPU,      // whatever CUDA's driver needs
+    DQI_CALLS_GPU,      // as required by CUDA's driver
     DQI_CALLS_BLOCKS,   // memory, time, waiting and output
-    DQI_CALLS_LAUNCHES, // and messages with descriptors of memory
+    DQI_CALLS_LAUNCHES, // and messages with memory descriptors
 } dqi_calls;
 
-// Of all threads of the process: calls that start programs or processes, reach the network or another process
-// end the process by SIGSYS; but for DQI_CALLS_GPU those that open files do so, too, others that are not
-// named above fail with EPERM, and no memory becomes executable. Needs no_new_privs. False, with errno.
+// Restricts all threads of the process: calls that start programs or processes, or access the network or
+// another process, kill the process with SIGSYS. Except for DQI_CALLS_GPU, this includes calls that open
+// files, other calls not listed above fail with EPERM, and memory can't become executable. Requires
+// no_new_privs. Returns false with errno on failure.
 bool dqi_confine_calls(dqi_calls may);
 
-// Of the calling thread and its children: files beneath `dir` may be read and written, those beneath the
-// folders of `roots` (':' between two; those that are missing count for nothing) may be read and run, and no
-// others opened; no TCP. False, with errno: Linux can't (no landlock, before 5.13), or refused.
+// Restricts the calling thread and its children: files below `dir` may be read and written, those below the
+// folders of `roots` (separated by ':'; missing ones are ignored) read and executed, all others are
+// inaccessible; no TCP. Returns false with errno: no landlock (before Linux 5.13), or an error.
 bool dqi_confine_files(const char *dir, const char *roots);
 
 #endif

@@ -1,5 +1,5 @@
-// kernel.c: what a user's kernel is once it is compiled: a module on a GPU, or a library on the host; or one
-// of NVIDIA's libraries.
+// kernel.c: compiled kernels: a module on a GPU, a library on the host, or a kernel of one of NVIDIA's
+// libraries.
 #include "compute/math.h"
 #include "core/err.h"
 
@@ -24,7 +24,7 @@ static int no_memory(const char *what, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
 }
 
-// What the driver said of the PTX goes into the error: its line counts from the PTX's first.
+// Loads the PTX; the driver's log becomes part of the error, with PTX line numbers.
 static int load(dq_kernel *k, const char *ptx, dq_diag *diag) {
     const dqi_cuda_driver *cu = k->gpu->cu;
     char log[256] = "", who[400];

@@ -1,9 +1,9 @@
-// launch.c: launches of a kernel.
+// launch.c: kernel launches and their completion.
 //
-// On a GPU a launch is followed in its stream by a write of its ticket to pinned memory, which the GPU does
-// once all that the kernel wrote can be seen. So the end of a kernel that knows of no tickets is one load for
-// a stage's poller or a task that waits, without a thread or a call of the driver. On the host the kernel has
-// ended when the call returns (launch_host.c). Launches of one launcher end in the order in which they began.
+// On a GPU, each launch is followed in its stream by a write of its ticket to pinned memory, ordered after
+// all writes of the kernel. So a stage's poller or a waiting task detects completion by one load, without a
+// thread or a driver call, for kernels that know nothing of tickets. On the host the kernel has ended when
+// the call returns (launch_host.c). Launches of one launcher complete in order.
 #include "compute/launch.h"
 #include "compute/arguments.h"
 #include "compute/launch_host.h"
@@ -21,10 +21,10 @@
 #include <string.h>
 
 #define SLOTS    64
-#define SCRATCH  4096               // bytes of a launch that need no memory of their own
-#define DOUBT_NS INT64_C(100000000) // after so long the driver is asked whether the kernel failed
+#define SCRATCH  4096               // scratch bytes of a launch without additional memory
+#define DOUBT_NS INT64_C(100000000) // after this time the driver is asked whether the kernel failed
 
-// What a launch holds until its end.
+// References of a launch until its completion.
 typedef struct holds {
     dq_op *op;
     dq_burst *bursts[DQ_MAX_KERNEL_ARGS];
@@ -35,11 +35,11 @@ typedef struct holds {
 typedef struct slot {
     holds held;
     int64_t began_ns;
-    uint8_t *more; // scratch memory of its own, where SCRATCH was too little
+    uint8_t *more; // additional scratch memory, if SCRATCH is too small
     size_t more_bytes;
 } slot;
 
-// What host and GPU see.
+// Memory shared by host and GPU.
 typedef struct shared {
     _Atomic uint64_t tickets[SLOTS][8];
     uint8_t scratch[SLOTS][SCRATCH];
@@ -52,16 +52,16 @@ struct dq_launcher {
     dq_stream *stream;
     shared *mem;
     size_t mem_bytes;
-    dqi_spin lock; // of what follows
+    dqi_spin lock; // protects the following fields
     slot slots[SLOTS];
-    _Atomic uint64_t head, tail; // launches that have ended, and begun
+    _Atomic uint64_t head, tail; // launches completed, and started
     int64_t asked_ns;
-    dqi_histogram *ran; // NULL: nobody asks how long launches take
+    dqi_histogram *ran; // NULL: not recorded
     char failure[256];
-    dqi_launch_host host; // of launches on the host
+    dqi_launch_host host; // for launches on the host
 };
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- lifecycle --------------------------------------------------------------------------------------------
 
 static int check_grid(const dq_kernel *k, const dq_grid *g, dq_diag *diag) {
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
@@ -112,7 +112,7 @@ int dq_launcher_new(const char *what, dq_kernel *k, const dq_grid *grid, dq_stre
 }
 
 void dq_launcher_free(dq_launcher *l) {
-    if (!l || atomic_load(&l->head) != atomic_load(&l->tail)) return; // what goes on may need all of it
+    if (!l || atomic_load(&l->head) != atomic_load(&l->tail)) return; // pending launches may use all of it
     if (l->gpu && l->stream && !dqi_gpu_idle(l->gpu, l->stream->stream)) return;
     for (uint32_t k = 0; k < SLOTS; k++)
         dqi_pinned_free(l->gpu, l->slots[k].more, l->slots[k].more_bytes);
@@ -123,7 +123,7 @@ void dq_launcher_free(dq_launcher *l) {
     free(l);
 }
 
-// ---- what a launch holds ----------------------------------------------------------------------------------
+// ---- references of a launch -------------------------------------------------------------------------------
 
 static void hold(holds *h, const dq_kernel_arg *args, uint32_t n, dq_op *op) {
     *h = (holds){.op = op};
@@ -155,7 +155,7 @@ static void note_failure(dq_launcher *l, const char *words) {
 
 // ---- on a GPU ---------------------------------------------------------------------------------------------
 
-// Scratch memory of a launch. NULL: diag says why there is none.
+// Returns scratch memory for a launch, or NULL with the reason in diag.
 static uint8_t *scratch_of(dq_launcher *l, uint32_t k, uint64_t bytes, dq_diag *diag) {
     slot *s = &l->slots[k];
     if (bytes <= SCRATCH) return l->mem->scratch[k];
@@ -175,7 +175,7 @@ static cu_result start(dq_launcher *l, uint64_t number, uint64_t *values, uint32
     cu_result err = dqi_kernel_start(l->kernel, &l->grid, l->stream->stream, args);
     if (err != CU_SUCCESS) return err;
     err = cu->write_value(l->stream->stream, (uintptr_t)l->mem->tickets[number % SLOTS], number + 1, 0);
-    if (err != CU_SUCCESS) dqi_gpu_lose(l->gpu, err); // nobody would hear of the kernel's end
+    if (err != CU_SUCCESS) dqi_gpu_lose(l->gpu, err); // the kernel's end would not be detected
     return CU_SUCCESS;
 }
 
@@ -187,7 +187,7 @@ static int launch_failed(dq_launcher *l, cu_result err, dq_diag *diag) {
                     l->gpu->info.name, dqi_kernel_call(l->kernel), words);
 }
 
-// Under the lock.
+// Called with the lock held.
 static int launch_there(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_burst *b, dq_op *op,
                         dq_diag *diag) {
     uint64_t number = atomic_load_explicit(&l->tail, memory_order_relaxed), values[DQ_MAX_KERNEL_ARGS];
@@ -206,7 +206,7 @@ static int launch_there(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, d
     return DQ_OK;
 }
 
-// A GPU reaches the burst's session, from the first launch on.
+// Makes the burst's session accessible to the GPU, from the first launch on.
 static int reach(const dq_launcher *l, const dq_burst *b, dq_diag *diag) {
     dq_session *s = b->session;
     pthread_mutex_lock(&s->control);
@@ -267,9 +267,9 @@ int dq_launch(dq_launcher *l, const dq_kernel_arg *args, uint32_t n, dq_op **out
     return err;
 }
 
-// ---- ends -------------------------------------------------------------------------------------------------
+// ---- completion -------------------------------------------------------------------------------------------
 
-// A kernel that trapped is followed by no ticket: the driver knows. Under the lock.
+// Detects a kernel that trapped, which writes no ticket, by a driver call. Under the lock.
 static void ask_driver(dq_launcher *l, const slot *s) {
     int64_t now = dqi_mono_ns();
     if (now - s->began_ns < DOUBT_NS || now - l->asked_ns < DOUBT_NS) return;
@@ -279,7 +279,7 @@ static void ask_driver(dq_launcher *l, const slot *s) {
     dqi_gpu_note(l->gpu, err);
 }
 
-// Takes what the oldest launch holds, where it has ended or its GPU is lost; false: there is none.
+// Takes the references of the oldest launch if it has completed or its GPU is lost; false: none.
 static bool take_ended(dq_launcher *l, holds *out, bool *lost) {
     dqi_lock(&l->lock);
     uint64_t number = atomic_load_explicit(&l->head, memory_order_relaxed);

@@ -1,5 +1,5 @@
-// launch_host.c: the program's side of launches on the host. The worker is started by the first launch, and
-// again after a kernel that ended it.
+// launch_host.c: launches on the host, in the program. The first launch starts the worker; a kernel that
+// ended it causes a restart.
 #include "compute/launch_host.h"
 #include "compute/arguments.h"
 #include "core/burst.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS  100 // between two looks whether the kernel is to end
-#define PATIENCE 50  // looks, after the session has ended receiving
+#define LOOK_MS  100 // between two checks for a stop request
+#define PATIENCE 50  // checks after the session has ended receiving
 
 void dqi_launch_host_init(dqi_launch_host *h) { pthread_mutex_init(&h->lock, NULL); }
 
@@ -35,7 +35,7 @@ void dqi_launch_host_free(dqi_launch_host *h) {
     pthread_mutex_destroy(&h->lock);
 }
 
-// ---- what the kernel is given -----------------------------------------------------------------------------
+// ---- mapped memory ----------------------------------------------------------------------------------------
 
 static void add(dqi_job *j, int *files, dqi_worker_map m, int file) {
     for (uint32_t k = 0; k < j->n_maps; k++)
@@ -71,13 +71,13 @@ static int grow_scratch(dqi_launch_host *h, const char *what, uint64_t bytes, dq
     if (bytes <= h->scratch_bytes) return DQ_OK;
     dqi_shared_free(NULL, h->scratch, h->scratch_bytes);
     h->scratch = NULL;
-    h->scratch_bytes = 2 * bytes; // each growth costs the worker new mappings
+    h->scratch_bytes = 2 * bytes; // each growth requires new mappings in the worker
     int err = dqi_shared_new(NULL, &h->scratch_bytes, &h->scratch, what, diag);
     if (err != DQ_OK) h->scratch_bytes = 0;
     return err;
 }
 
-// ---- the worker -------------------------------------------------------------------------------------------
+// ---- worker -----------------------------------------------------------------------------------------------
 
 static int start(dqi_launch_host *h, const dq_kernel *k, const dq_grid *grid, dq_diag *diag) {
     int file = k->file;
@@ -110,7 +110,7 @@ static bool send_job(dqi_launch_host *h, const dqi_job *j, int *files) {
     return sent;
 }
 
-// Waits for the kernel's end. False: its worker is to be ended, or has ended.
+// Waits for the kernel's end. False: its worker must be killed, or has ended.
 static bool wait_end(dqi_launch_host *h, const dq_session *s, dqi_worker_word *word, bool *stopped) {
     bool ended = false;
     for (int looks = 0; !ended; looks += s && !dqi_receives(s)) {
@@ -127,7 +127,7 @@ static int run_once(dqi_launch_host *h, const dq_kernel *k, const dqi_job *j, in
     bool stopped = false;
     bool said = send_job(h, j, files) && wait_end(h, s, &word, &stopped);
     int err = said ? word.is : DQ_GENERIC_FAILURE;
-    if (!said || (err != DQ_OK && err != DQ_GENERIC_FAILURE)) // it refused the job, and has ended
+    if (!said || (err != DQ_OK && err != DQ_GENERIC_FAILURE)) // it rejected the job, and has ended
         end_worker(h, said ? NULL : &word);
     if (err == DQ_OK) return DQ_OK;
     return dqi_fail(diag, err, "%s: on the host: %s", k->what,

@@ -1,5 +1,5 @@
-// launch_worker.c: the worker's side of launches on the host. One thread runs kernels, as messages ask for
-// it; the other ends the process when the program has ended, whatever a kernel does.
+// launch_worker.c: launches on the host, in the worker. One thread runs kernels as requested by messages; the
+// other exits when the program has ended, even if a kernel runs.
 #include "compute/launch_host.h"
 #include "core/thread.h"
 
@@ -24,7 +24,7 @@ static void receive_job(int *files) {
     if (m.bytes != offsetof(dqi_job, maps) + maps * sizeof *job.maps || m.n_files != maps) _exit(1);
 }
 
-// What an earlier kernel was given and this one is not goes.
+// Replaces the mappings of the previous job.
 static void map_job(const int *files) {
     if (job.n_maps == DQI_AS_BEFORE) return;
     for (uint32_t k = 0; k < n_mapped; k++)
@@ -47,7 +47,7 @@ _Noreturn static void *serve(void *unused) {
         for (uint32_t k = 0; k < job.n_args; k++)
             args[k] = &job.values[k];
         const char *why = kernel->run(args, grid.grid, grid.block);
-        fflush(NULL); // what it printed
+        fflush(NULL); // the kernel's output
         dqi_worker_answer(why ? DQ_GENERIC_FAILURE : DQ_OK, why ? why : "");
     }
 }
@@ -63,15 +63,15 @@ _Noreturn static void be_worker(void) {
     close(files[0]);
     if (dqi_thread_start(&thread, NULL, serve, NULL) != DQ_OK)
         dqi_worker_refuse(DQ_GENERIC_FAILURE, "its worker has no thread for it");
-    dqi_worker_confine(DQI_CALLS_LAUNCHES); // both threads; the program sends no job before it has the answer
+    dqi_worker_confine(DQI_CALLS_LAUNCHES); // both threads; the program sends no job before the answer
     dqi_worker_answer(DQ_OK, "");
-    struct pollfd program = {.fd = DQI_WORKER_SOCKET}; // for its end alone
+    struct pollfd program = {.fd = DQI_WORKER_SOCKET}; // detects only its end
     while (poll(&program, 1, -1) < 0 && errno == EINTR)
         ;
     _exit(0);
 }
 
-// Runs before Go does.
+// Runs before the Go runtime.
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp) {
     (void)envp;
     if (argc == 1 && strcmp(argv[0], DQI_LAUNCHES_NAME) == 0) be_worker();

@@ -1,7 +1,7 @@
-// math.c: kernels that cuBLAS and cuFFT bring. Each library is opened by the first kernel that needs it, by
-// declarations of our own, and never closed.
+// math.c: kernels of cuBLAS and cuFFT. Each library is opened by the first kernel that needs it, with
+// declarations defined here, and never closed.
 //
-// Names, types and numbers are those of the cuBLAS and cuFFT API reference guides.
+// Names, types and numbers follow the cuBLAS and cuFFT API reference guides.
 #include "compute/math.h"
 #include "core/burst.h"
 #include "core/err.h"
@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CU_ERROR_UNKNOWN 999 // of the driver: a library's own errors have no number there
+#define CU_ERROR_UNKNOWN 999 // driver error: errors of libraries have no number there
 
 enum { FFT_C2C = 0x29, FFT_FORWARD = -1 };
 
-// X(name here, name in the library, arguments). All return a status, 0 for success.
+// X(name here, name in the library, arguments). All return a status, 0 on success.
 #define CUBLAS_CALLS(X)                                                                                      \
     X(create, "cublasCreate_v2", (void **handle))                                                            \
     X(destroy, "cublasDestroy_v2", (void *handle))                                                           \
@@ -35,7 +35,7 @@ static struct { CUBLAS_CALLS(X) } cublas;
 static struct { CUFFT_CALLS(X) } cufft;
 #undef X
 
-// What a library has to have, and where it goes.
+// Required symbol of a library, and its destination.
 typedef struct symbol {
     const char *name;
     void *to;
@@ -48,9 +48,9 @@ static const symbol cufft_symbols[] = {CUFFT_CALLS(X){NULL, NULL}};
 #undef X
 
 typedef struct library {
-    const char *name, *variable, *package; // the variable of the environment that names another file
+    const char *name, *variable, *package; // variable: environment variable with another file
     const symbol *symbols;
-    const char *files[6]; // under the names that versions have, then where NVIDIA's toolkit puts it
+    const char *files[6]; // versioned names, then the location in NVIDIA's toolkit
 } library;
 static const library libraries[] = {
     {"cuBLAS",
@@ -73,12 +73,12 @@ struct dqi_math {
     void *handle; // of cuBLAS
     int plan;     // of cuFFT
     bool planned;
-    pthread_mutex_t lock; // handles and plans are one thread's at a time
+    pthread_mutex_t lock; // handles and plans are not thread-safe
 };
 
-// ---- what each does ---------------------------------------------------------------------------------------
+// ---- the kernels ------------------------------------------------------------------------------------------
 
-// What argument k points to, on the GPU.
+// Returns the GPU address in argument k.
 static void *address(void **args, uint32_t k) { return (void *)(uintptr_t) * (const uint64_t *)args[k]; }
 
 static int gemm_make(dqi_math *m, cu_stream stream) {
@@ -90,7 +90,7 @@ static void gemm_free(dqi_math *m) {
     if (m->handle) cublas.destroy(m->handle);
 }
 
-// The library's matrices go by columns: a product of rows is that of the transposed, in the other order.
+// The library is column-major: the row-major product is that of the transposed matrices, swapped.
 static int gemm_run(dqi_math *m, void **args) {
     static const float one = 1, zero = 0;
     const float *a = address(args, 0), *b = address(args, 1);
@@ -228,7 +228,7 @@ cu_result dqi_math_run(dqi_math *m, void **args) {
 
 const char *dqi_math_call(const dqi_math *m) { return kinds[m->number].call; }
 
-// Bytes of memory that an argument names; 0: it names none.
+// Returns the bytes of an argument's memory; 0: not memory.
 static uint64_t bytes_of(const dq_kernel_arg *a, const dq_burst *b) {
     if (a->kind == DQ_ARG_ARRAY) return a->array->bytes;
     if (a->kind == DQ_ARG_DATA) return a->b ? a->b->bytes : b->bytes;

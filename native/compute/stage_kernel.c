@@ -1,8 +1,8 @@
-// stage_kernel.c: a kernel of the user in a pipe.
+// stage_kernel.c: stage that launches a user kernel per burst.
 //
-// Each burst is a launch, by reference: the stage holds it until the kernel has ended, then it comes out of a
-// queue of the stage's own, in order. Of a burst that others read, too, a selection comes out: whose queue a
-// burst is of is written into it. On the host the poller that brings the burst waits for the kernel.
+// Each burst is passed by reference: the stage holds it until the kernel has ended, then delivers it in order
+// through a queue of the stage. A burst with other readers is delivered as a selection, because a burst
+// stores its queue. On the host the poller that delivers the burst waits for the kernel.
 #include "compute/arguments.h"
 #include "compute/launch.h"
 #include "core/burst.h"
@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RING 256                // bursts inside, those that wait for a reader among them
-#define NAME (DQ_NAME_LEN - 16) // longest name
+#define RING 256                // bursts inside, including those waiting for a consumer
+#define NAME (DQ_NAME_LEN - 16) // maximum length of the name
 
 typedef struct user {
     dq_stage *stage;
@@ -29,17 +29,17 @@ typedef struct user {
     dq_kernel_arg args[DQ_MAX_KERNEL_ARGS];
     uint32_t n_args;
     int policy;
-    dqi_spin lock;           // of what is pushed: several pollers may
+    dqi_spin lock;           // protects pushes by several pollers
     dq_burst *ring[RING];    // of launch k: k % RING
-    uint64_t head;           // the next that comes out, by out's poller
+    uint64_t head;           // next one to deliver, by out's poller
     _Atomic uint64_t pushed; // launches
-    dqi_counters c;          // of what came out, by out's poller
+    dqi_counters c;          // of delivered packets, by out's poller
     dqi_gauge held;
-    bool timed;        // launches are on a GPU, and the clock runs
+    bool timed;        // launches on a GPU with a real clock
     dqi_histogram ran; // ns of launches, by out's poller
 } user;
 
-// ---- what comes in ----------------------------------------------------------------------------------------
+// ---- input ------------------------------------------------------------------------------------------------
 
 static bool has_room(const user *u) {
     uint64_t head = __atomic_load_n(&u->head, __ATOMIC_ACQUIRE);
@@ -47,7 +47,8 @@ static bool has_room(const user *u) {
            dqi_launcher_room(u->launcher);
 }
 
-// The burst to go on with, in's reference: in itself, or all packets of it. NULL: there is no descriptor.
+// Returns the burst to deliver, consuming in: in itself, or a selection of all its packets. NULL: no free
+// burst.
 static dq_burst *own(dq_burst *in) {
     if (dqi_burst_exclusive(in)) return in;
     dq_burst *out = NULL;
@@ -93,9 +94,9 @@ static int user_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
     return DQ_OK;
 }
 
-// ---- what comes out ---------------------------------------------------------------------------------------
+// ---- output -----------------------------------------------------------------------------------------------
 
-// The next whose kernel has ended, or NULL.
+// Returns the next burst whose kernel has ended, or NULL.
 static dq_burst *next_out(user *u) {
     if (u->head == atomic_load_explicit(&u->pushed, memory_order_acquire) ||
         u->head >= dqi_launcher_ended(u->launcher))
@@ -106,7 +107,7 @@ static dq_burst *next_out(user *u) {
     return b;
 }
 
-// It ends here, as where nobody reads what comes out; or is dropped, where it was not done or is wanted.
+// Ends a burst: counted as output without a consumer, otherwise as dropped.
 static void end(user *u, dq_burst *b, bool lost, bool wanted) {
     if (lost || wanted) {
         dqi_drop(&u->c, lost ? DQ_DROP_DEVICE_LOST : DQ_DROP_STOPPED, b->n);
@@ -145,7 +146,7 @@ static int user_poll(dq_stage *st) {
     if (gpu && dqi_gpu_lost(gpu, words, sizeof words)) dqi_stage_fail(st, words);
     int64_t next = dqi_launcher_next(u->launcher);
     if (next == INT64_MAX) return (int)ended;
-    if (dqi_virtual(st->session)) { // virtual time stands still until the kernel has ended
+    if (dqi_virtual(st->session)) { // virtual time must not advance until the kernel has ended
         if (ended == 0) dqi_mover_nap();
         return 1;
     }
@@ -153,7 +154,7 @@ static int user_poll(dq_stage *st) {
     return (int)ended;
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static bool wants_aggregate(const user *u) {
     bool is = false;
@@ -229,7 +230,7 @@ static const dqi_stage_ops user_ops = {
     .histogram = user_histogram,
     .poll = user_poll,
     .finish = user_finish,
-    .blocks = true, // as long as a kernel runs
+    .blocks = true, // while a kernel runs
     .free = stage_free,
 };
 
@@ -239,7 +240,7 @@ static int make_queue(user *u, dq_session *s, const char *name, dq_diag *diag) {
     dqi_stage_queue_conf conf = {
         .line = line,
         .queue = {.core = -1, .batch_size = s->picks_cap},
-        .n_bursts = 2, // that are empty: it hands out those that came
+        .n_bursts = 2, // empty ones: it delivers input bursts
         .payload = true,
         .rx = user_rx,
         .impl = u,

@@ -1,4 +1,4 @@
-// worker.c: what all workers do on their side: they give rights up, receive messages and map memory.
+// worker.c: common code of workers: dropping rights, receiving messages, mapping memory.
 #include "compute/worker.h"
 
 #include <dlfcn.h>
@@ -20,8 +20,8 @@ void dqi_worker_begin(void) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     const struct rlimit none = {0, 0};
     for (size_t k = 0; k < sizeof faults / sizeof *faults; k++)
-        signal(faults[k], SIG_DFL); // it is to die of it, not to say that the program is at fault
-    setrlimit(RLIMIT_CORE, &none);  // its end is not to take longer than its kernel's fault
+        signal(faults[k], SIG_DFL); // die from it, without the program's crash report
+    setrlimit(RLIMIT_CORE, &none);  // no core dump, which would delay its end
 #ifdef SYS_close_range
     syscall(SYS_close_range, DQI_WORKER_SOCKET + 1u, ~0u, 0u);
 #endif
@@ -64,7 +64,7 @@ void dqi_worker_map_one(const dqi_worker_map *m, const int *files) {
     void *is = mmap(at, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, files[m->file],
                     (off_t)m->offset);
     if (is == at) return;
-    int err = is == MAP_FAILED ? errno : EEXIST; // of an old Linux, which takes the address as a wish
+    int err = is == MAP_FAILED ? errno : EEXIST; // old Linux treats the address as a hint
     snprintf(text, sizeof text,
              "its worker can't map %llu bytes at address %p, where the program has them: %s",
              (unsigned long long)m->bytes, at, strerror(err));

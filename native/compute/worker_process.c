@@ -1,4 +1,4 @@
-// worker_process.c: the program's side of a worker: starts it, sends messages, hears of its end.
+// worker_process.c: worker handling in the program: start, messages, end.
 #include "compute/worker.h"
 #include "core/err.h"
 #include "core/session.h"
@@ -15,13 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define READY_MS   30000 // until it has loaded its kernel
-#define NOT_LOADED 127   // the exit code of ld.so(8), which finds or maps no library
+#define READY_MS   30000 // limit for loading its kernel
+#define NOT_LOADED 127   // exit code of ld.so(8) if a library can't be found or mapped
 
 extern char **environ;
 
-// The variables that a worker gets: those that loaders, CUDA and the C library read. Passwords stay with the
-// program.
+// Environment variables passed to workers: those read by loaders, CUDA and the C library. Passwords are not
+// passed.
 static const char *const kept[] = {
     "LD_",   "CUDA_", "NVIDIA_", "CUBLAS_",         "PATH=",  "HOME=", "TMPDIR=",
     "TZ=",   "LANG=", "LC_",     "MALLOC_",         "GLIBC_", "ASAN_", "UBSAN_",
@@ -33,7 +33,7 @@ static bool is_kept(const char *variable) {
     return false;
 }
 
-// NULL: no memory. Freed by its user; the texts are the program's.
+// Returns NULL without memory. The caller frees the list, not the strings.
 static char **worker_environ(void) {
     size_t n = 0, of = 0;
     while (environ[of])
@@ -44,7 +44,7 @@ static char **worker_environ(void) {
     return list;
 }
 
-// A process group of its own: what is typed at the terminal is the program's.
+// Spawns in a new process group, so that the terminal's signals go to the program only.
 static int spawn(const char *name, int theirs, pid_t *pid) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -87,7 +87,7 @@ bool dqi_worker_send(const dqi_worker *w, const dqi_worker_message *m) {
     return sendmsg(w->socket, &h, MSG_NOSIGNAL) == (ssize_t)m->bytes;
 }
 
-// The text is from a process that is not trusted: it ends, and is fit for a terminal.
+// Terminates and sanitizes text from an untrusted process, for a terminal.
 static void clean(dqi_worker_word *word) {
     word->text[sizeof word->text - 1] = 0;
     for (char *c = word->text; *c; c++)
@@ -124,7 +124,7 @@ static void how(int status, char *text, size_t len) {
 
 void dqi_worker_end(dqi_worker *w, dqi_worker_word *word) {
     int status = 0;
-    kill(w->pid, SIGKILL); // it is not waited for yet: the number is still its own
+    kill(w->pid, SIGKILL); // not reaped yet: the pid is still its own
     while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
         ;
     close(w->socket);
