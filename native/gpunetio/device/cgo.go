@@ -1,4 +1,4 @@
-// Package device holds the rings between kernels and the proxy that hands what they say to engines.
+// Package device defines the rings between kernels and the proxy, which connects them to engines.
 package device
 
 /*
@@ -12,7 +12,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/core"
 )
 
-// Headers are those that sources of kernels include, by name.
+// Headers that kernel sources include, by name.
 //
 //go:embed *.h
 var Headers embed.FS

@@ -1,4 +1,4 @@
-// doca_eth.h: Ethernet queues under DOCA's names (doca_gpu.h).
+// doca_eth.h: Ethernet queues with DOCA's names (doca_gpu.h).
 #ifndef DOCA_ETH_H
 #define DOCA_ETH_H
 
@@ -61,10 +61,9 @@ GN_FN gn_tx doca_txq(const doca_gpu_eth_txq *txq) {
     return q;
 }
 
-// ---- receive
-// --------------------------------------------------------------------------------------------------
+// ---- receive ----------------------------------------------------------------------------------------------
 
-// Where the packet of an index is; 0: nowhere.
+// Returns the address of the packet with this index; 0: not accessible.
 GN_FN gn_u64 doca_gpu_dev_eth_rxq_get_pkt_addr(const doca_gpu_eth_rxq *rxq, gn_u64 index) {
     gn_rx q = doca_rxq(rxq);
     gn_packet p;
@@ -72,8 +71,8 @@ GN_FN gn_u64 doca_gpu_dev_eth_rxq_get_pkt_addr(const doca_gpu_eth_rxq *rxq, gn_u
     return (gn_u64)gn_pointer(&q.s, p.place);
 }
 
-// Takes up to `most` packets, at most 32; none in time: SUCCESS, with *count 0. Packets that were taken half
-// a ring before go back.
+// Receives up to `most` packets, at most 32; on timeout returns SUCCESS with *count 0. Releases packets taken
+// half a ring earlier.
 template <doca_gpu_dev_eth_exec_scope scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD,
           doca_gpu_dev_eth_mcst_mode mcst = DOCA_GPUNETIO_ETH_MCST_AUTO,
           doca_gpu_dev_eth_nic_handler handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO,
@@ -94,7 +93,7 @@ GN_FN doca_error_t doca_gpu_dev_eth_rxq_recv(doca_gpu_eth_rxq *rxq, gn_u32 most,
             attr[k].timestamp_ns = p.time;
         }
     }
-    gn_u64 since = from - rxq->row.first, skip = n && since < half ? half - since : 0; // the first half ring
+    gn_u64 since = from - rxq->row.first, skip = n && since < half ? half - since : 0; // first half ring
     if (skip < n) gn_release(&q, scope, from + skip - half, n - (gn_u32)skip);
     *first = from;
     *count = n;
@@ -102,8 +101,7 @@ GN_FN doca_error_t doca_gpu_dev_eth_rxq_recv(doca_gpu_eth_rxq *rxq, gn_u32 most,
     return err == GN_TIMEOUT || err == GN_AGAIN ? DOCA_SUCCESS : doca_said(err);
 }
 
-// ---- send, high level
-// -------------------------------------------------------------------------------------------
+// ---- send, high level -------------------------------------------------------------------------------------
 
 #define DOCA_ETH_SEND                                                                                        \
     template <doca_gpu_dev_eth_resource_sharing_mode sharing = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,  \
@@ -112,7 +110,7 @@ GN_FN doca_error_t doca_gpu_dev_eth_rxq_recv(doca_gpu_eth_rxq *rxq, gn_u32 most,
               doca_gpu_dev_eth_exec_scope scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD>                       \
     GN_FN
 
-// At a time: ns since the session's start.
+// Sends at a time in ns since the session's start.
 DOCA_ETH_SEND doca_error_t doca_gpu_dev_eth_txq_wait_send(doca_gpu_eth_txq *txq, gn_u64 time, gn_u64 address,
                                                           gn_u32 key, gn_u64 bytes, doca_gpu_eth_send_flags,
                                                           doca_gpu_dev_eth_ticket_t *ticket) {
@@ -128,16 +126,16 @@ DOCA_ETH_SEND doca_error_t doca_gpu_dev_eth_txq_send(doca_gpu_eth_txq *txq, gn_u
                                                                          ticket);
 }
 
-// ---- send, low level
-// --------------------------------------------------------------------------------------------
+// ---- send, low level --------------------------------------------------------------------------------------
 
-// A ticket of which a caller keeps the lowest 16 bits: the one that the ring may have now.
+// Returns the full ticket for an index of which the caller keeps 16 bits: the one currently valid in the
+// ring.
 GN_FN gn_u64 doca_ticket(const gn_tx *q, gn_u64 index) {
     gn_u64 accepted = gn_load(&q->state->accepted);
     return accepted + ((index - accepted) & 0xffff);
 }
 
-// ~0: there was no room within the context's limit.
+// Returns ~0 if there was no space within the context's limit.
 template <doca_gpu_dev_eth_resource_sharing_mode sharing = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU>
 GN_FN gn_u64 doca_gpu_dev_eth_txq_reserve_wq_slots(doca_gpu_eth_txq *txq, gn_u32 n) {
     gn_tx q = doca_txq(txq);
@@ -150,7 +148,7 @@ GN_FN doca_gpu_dev_eth_txq_wqe *doca_gpu_dev_eth_txq_get_wqe_ptr(doca_gpu_eth_tx
     return (doca_gpu_dev_eth_txq_wqe *)&q.slots[gn_index(index, q.log2)];
 }
 
-// Of a ticket that was reserved, or that the caller names (weak mode): then it waits for its slot.
+// For a reserved ticket, or one chosen by the caller (weak mode), whose slot it waits for.
 GN_FN doca_error_t doca_gpu_dev_eth_txq_wqe_prepare_send(const doca_gpu_eth_txq *txq,
                                                          doca_gpu_dev_eth_txq_wqe *, gn_u64 index,
                                                          gn_u64 address, gn_u32 key, gn_u32 bytes,
@@ -164,22 +162,22 @@ GN_FN doca_error_t doca_gpu_dev_eth_txq_wqe_prepare_send(const doca_gpu_eth_txq 
     return DOCA_SUCCESS;
 }
 
-// Publishes what was reserved and prepared, from the first ticket to the last.
+// Publishes reserved and prepared slots, from the first ticket to the last.
 template <doca_gpu_dev_eth_resource_sharing_mode sharing = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU>
 GN_FN void doca_gpu_dev_eth_txq_mark_wqes_ready(doca_gpu_eth_txq *txq, gn_u64 first, gn_u64 last) {
     gn_tx q = doca_txq(txq);
     gn_publish(&q, doca_ticket(&q, first), (gn_u32)((last - first) & 0xffff) + 1);
 }
 
-// Publishes what was prepared under tickets of the caller's own, below `end`; what was reserved is marked
-// ready.
+// Publishes prepared slots with tickets of the caller, below `end`; reserved ones are published by
+// mark_wqes_ready.
 template <doca_gpu_dev_eth_resource_sharing_mode sharing = DOCA_GPUNETIO_ETH_RESOURCE_SHARING_MODE_GPU,
           doca_gpu_dev_eth_sync_scope sync = DOCA_GPUNETIO_ETH_SYNC_SCOPE_GPU,
           doca_gpu_dev_eth_nic_handler handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO>
 GN_FN void doca_gpu_dev_eth_txq_submit(doca_gpu_eth_txq *txq, gn_u64 end) {
     gn_tx q = doca_txq(txq);
     gn_u64 next = gn_next(&q), n = (end - next) & 0xffff;
-    if (n == 0 || n > 1ull << q.log2) return; // marked before
+    if (n == 0 || n > 1ull << q.log2) return; // already published
     gn_set_next(&q, next + n);
     gn_publish(&q, next, (gn_u32)n);
 }

@@ -1,12 +1,13 @@
-// doca_gpu.h: what gn.h has, under the names of DOCA GPUNetIO's device functions (docs.nvidia.com/doca/sdk,
-// its guide and reference of versions 2.9 to 3.2), so that a kernel moves by changing its includes. C++.
+// doca_gpu.h: the functions of gn.h under the names of DOCA GPUNetIO's device functions
+// (docs.nvidia.com/doca/sdk, guide and reference of versions 2.9 to 3.2), so that kernels are ported by
+// changing includes. C++.
 //
-// A queue, a queue pair or a semaphore is a pointer to its row in the context; whoever launches gives it. A
-// memory key is the number of a region, as it is. What a NIC alone has (sharing modes, the handler of its
-// doorbells, memory consistency, requests for completions) is taken and means nothing. Other than there:
-//   - a packet that was received stays until half a ring of packets more was taken;
-//   - completions are not counted one by one: whoever polls for some waits for all that was reserved;
-//   - every wait ends at the context's limit, with DOCA_ERROR_TIME_OUT.
+// A queue, a queue pair or a semaphore is a pointer to its row in the context, passed by the launcher. A
+// memory key is the number of a region. NIC-specific parameters (sharing modes, doorbell handler, memory
+// consistency, completion requests) are ignored. Differences:
+// - a received packet stays valid until half a ring of further packets has been received;
+// - completions are not counted individually: polling waits for everything reserved;
+// - every wait ends at the context's limit, with DOCA_ERROR_TIME_OUT.
 #ifndef DOCA_GPU_H
 #define DOCA_GPU_H
 
@@ -44,14 +45,14 @@ GN_FN doca_error_t doca_said(int result) {
     return DOCA_ERROR_BAD_STATE;
 }
 
-// The context of a row.
+// Returns the context of a row.
 GN_FN gn_side doca_side(const void *row, gn_u64 back) {
     gn_side s;
     gn_open(&s, (gn_u8 *)row - back);
     return s;
 }
 
-// Where an address lies that a region's key goes with. A peer's region begins at 0.
+// Converts an address and its region's key to a place. A peer's region begins at address 0.
 GN_FN gn_u64 doca_place(const gn_side *s, gn_u64 address, gn_u32 key) {
     const gn_context *p = (const gn_context *)s->context;
     const gn_region *r = (const gn_region *)gn_at(p, p->regions) + key;

@@ -1,5 +1,5 @@
-// doca_semaphore.h: semaphores under DOCA's names (doca_gpu.h). An index names the item that has it now:
-// items go round in order.
+// doca_semaphore.h: semaphores with DOCA's names (doca_gpu.h). An index refers to the item currently at it:
+// items are used round robin.
 #ifndef DOCA_SEMAPHORE_H
 #define DOCA_SEMAPHORE_H
 
@@ -30,7 +30,7 @@ GN_FN doca_error_t doca_gpu_dev_semaphore_get_status(const doca_gpu_semaphore_gp
     return DOCA_SUCCESS;
 }
 
-// The producer hands items on, in order: READY.
+// Pushes items from the producer, in order: READY.
 GN_FN doca_error_t doca_gpu_dev_semaphore_set_packet_info(const doca_gpu_semaphore_gpu *semaphore,
                                                           gn_u32 index, doca_gpu_semaphore_status status,
                                                           gn_u32 packets, gn_u64 first) {
@@ -41,16 +41,16 @@ GN_FN doca_error_t doca_gpu_dev_semaphore_set_packet_info(const doca_gpu_semapho
     return doca_said(gn_sem_push(&m, first, packets, GN_LIMIT, 0));
 }
 
-// Takes the item up to `hold`: all before it are held, or were.
+// Takes the item if all earlier ones have been taken; no effect if it has been taken.
 GN_FN doca_error_t doca_hold(const gn_sem *m, gn_u64 ticket) {
     gn_sem_item item;
     gn_u64 took;
     if (gn_peek(&m->consumer->hold) > ticket) return DOCA_SUCCESS;
-    if (gn_peek(&m->consumer->hold) < ticket) return DOCA_ERROR_INVALID_VALUE; // one before it was left out
+    if (gn_peek(&m->consumer->hold) < ticket) return DOCA_ERROR_INVALID_VALUE; // an earlier item was skipped
     return doca_said(gn_sem_take(m, 0, &took, &item));
 }
 
-// READY: hands an item on that says nothing. HOLD: takes it. DONE or FREE: gives it back. ERROR, EXIT: ends.
+// READY: pushes an item without data. HOLD: takes it. DONE or FREE: releases it. ERROR, EXIT: end.
 GN_FN doca_error_t doca_gpu_dev_semaphore_set_status(const doca_gpu_semaphore_gpu *semaphore, gn_u32 index,
                                                      doca_gpu_semaphore_status status) {
     gn_sem m = doca_sem(semaphore);
@@ -63,7 +63,7 @@ GN_FN doca_error_t doca_gpu_dev_semaphore_set_status(const doca_gpu_semaphore_gp
         return doca_hold(&m, ticket);
     case DOCA_GPU_SEMAPHORE_STATUS_DONE:
     case DOCA_GPU_SEMAPHORE_STATUS_FREE:
-        if (gn_sem_status_of(&m, ticket) == GN_SEM_FREE) return DOCA_SUCCESS; // DONE before
+        if (gn_sem_status_of(&m, ticket) == GN_SEM_FREE) return DOCA_SUCCESS; // already DONE
         err = doca_hold(&m, ticket);
         return err == DOCA_SUCCESS ? doca_said(gn_sem_done(&m, ticket, GN_LIMIT)) : err;
     case DOCA_GPU_SEMAPHORE_STATUS_ERROR:
@@ -76,7 +76,7 @@ GN_FN doca_error_t doca_gpu_dev_semaphore_set_status(const doca_gpu_semaphore_gp
     return DOCA_ERROR_INVALID_VALUE;
 }
 
-// What the producer said of the item, where it has this status; NOT_FOUND: it has another.
+// Returns the producer's data of the item if it has this status, otherwise NOT_FOUND.
 GN_FN doca_error_t doca_gpu_dev_semaphore_get_packet_info_status(const doca_gpu_semaphore_gpu *semaphore,
                                                                  gn_u32 index,
                                                                  doca_gpu_semaphore_status status,

@@ -1,4 +1,4 @@
-// doca_verbs.h: one-sided operations under DOCA's names (doca_gpu.h).
+// doca_verbs.h: one-sided operations with DOCA's names (doca_gpu.h).
 #ifndef DOCA_VERBS_H
 #define DOCA_VERBS_H
 
@@ -61,7 +61,7 @@ DOCA_VERBS doca_error_t doca_gpu_dev_verbs_put(doca_gpu_dev_verbs_qp *qp, doca_g
         gn_put(&q, scope, doca_at(&q, remote), doca_at(&q, local), (gn_u32)size, GN_LIMIT, ticket));
 }
 
-// A value of up to 8 bytes, inline.
+// Puts a value of up to 8 bytes, inline.
 template <typename T,
           doca_gpu_dev_verbs_resource_sharing_mode sharing = DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU,
           doca_gpu_dev_verbs_nic_handler handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO,
@@ -84,7 +84,7 @@ DOCA_VERBS doca_error_t doca_gpu_dev_verbs_get(doca_gpu_dev_verbs_qp *qp, doca_g
         gn_get(&q, scope, doca_at(&q, local), doca_at(&q, remote), (gn_u32)size, GN_LIMIT, ticket));
 }
 
-// A place for what was there before (DOCA's local address of a signal) is not needed, and not written.
+// The previous value (DOCA's local address of a signal) is not written.
 DOCA_VERBS_SIGNAL doca_error_t doca_gpu_dev_verbs_signal(doca_gpu_dev_verbs_qp *qp,
                                                          doca_gpu_dev_verbs_addr remote,
                                                          doca_gpu_dev_verbs_addr, gn_u64 value,
@@ -93,7 +93,7 @@ DOCA_VERBS_SIGNAL doca_error_t doca_gpu_dev_verbs_signal(doca_gpu_dev_verbs_qp *
     return doca_said(gn_signal(&q, scope, doca_at(&q, remote), value, GN_LIMIT, ticket));
 }
 
-// A put of no bytes is the signal alone.
+// With size 0 only the signal is sent.
 DOCA_VERBS_SIGNAL doca_error_t doca_gpu_dev_verbs_put_signal(doca_gpu_dev_verbs_qp *qp,
                                                              doca_gpu_dev_verbs_addr remote,
                                                              doca_gpu_dev_verbs_addr local, gn_u64 size,
@@ -108,7 +108,7 @@ DOCA_VERBS_SIGNAL doca_error_t doca_gpu_dev_verbs_put_signal(doca_gpu_dev_verbs_
                                    doca_at(&q, signal), value, GN_LIMIT, ticket));
 }
 
-// Waits for a ticket; without one, for all that was reserved.
+// Waits for a ticket; without one, for all reserved tickets.
 DOCA_VERBS doca_error_t doca_gpu_dev_verbs_wait(doca_gpu_dev_verbs_qp *qp,
                                                 doca_gpu_dev_verbs_ticket_t ticket) {
     gn_tx q = doca_qp(qp);

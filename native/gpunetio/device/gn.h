@@ -1,9 +1,9 @@
-// gn.h: what a kernel includes: `#include "gn.h"`. Sends, receives, puts, gets, signals, semaphores, at
-// thread, warp and block scope. Below it the low level: gn_tx.h, gn_rx.h, gn_sem.h.
+// gn.h: main header for kernels: send, receive, put, get, signals and semaphores, at thread, warp and block
+// scope. Low-level interface: gn_tx.h, gn_rx.h, gn_sem.h.
 //
-// At warp and block scope each thread says what it wants done (gn_fill_nop: nothing), and a warp takes its
-// tickets at once. ticket may be 0 where nobody asks. GN_OK means that it was handed over; gn_wait, that it
-// was done.
+// At warp and block scope each thread passes its own operation (gn_fill_nop: none), and a warp reserves its
+// tickets together. ticket may be 0. GN_OK means that the operation was posted; gn_wait reports its
+// completion.
 #ifndef GN_H
 #define GN_H
 
@@ -13,8 +13,8 @@
 #include "gpunetio/device/gn_side.h"
 #include "gpunetio/device/gn_tx.h"
 
-// Lanes of a warp, those of the mask, take tickets: the `group` ones whose turn it is. On the host each lane
-// writes its own slot: there a shuffle costs more than a store.
+// Reserves tickets for the warp's lanes in mask with ranks from .. from + group - 1, and posts their slots.
+// On the host each lane writes its own slot, as a shuffle costs more than a store there.
 #ifndef GN_POST_WARP
 #define GN_POST_WARP GN_GPU
 #endif
@@ -31,8 +31,7 @@ GN_FN int gn_submit_group(const gn_tx *q, const gn_slot *s, gn_u32 mask, gn_u32 
     return (int)err;
 }
 
-// Hands over what a slot says. GN_INVALID: an operation that the ring doesn't take, or a scope that there
-// isn't.
+// Posts a slot. GN_INVALID: the ring does not accept the operation, or invalid scope.
 GN_FN int gn_submit(const gn_tx *q, int scope, const gn_slot *s, gn_u64 limit, gn_u64 *ticket) {
     gn_u64 t = 0;
     gn_u32 op = (gn_u32)(s->w[0] >> 56);
@@ -50,16 +49,16 @@ GN_FN int gn_submit(const gn_tx *q, int scope, const gn_slot *s, gn_u64 limit, g
     for (gn_u32 from = 0; from < all && err == GN_OK; from += size) {
         gn_u32 group = all - from < size ? all - from : size;
         int e = gn_submit_group(q, s, mask, rank, from, group, limit, &t);
-        if (e != GN_OK && rank >= from) err = e; // those before were handed over
+        if (e != GN_OK && rank >= from) err = e; // earlier ones were posted
         if (e != GN_OK) break;
     }
     if (ticket) *ticket = t;
     gn_sync(scope);
     if (mine && !taken) return GN_INVALID;
-    return mine || err == GN_ABORTED || err == GN_BROKEN ? err : GN_OK; // the end is everybody's
+    return mine || err == GN_ABORTED || err == GN_BROKEN ? err : GN_OK; // all threads report its end
 }
 
-// Waits until a ticket is done. GN_FAILED: as gn_poll.
+// Waits for completion of a ticket. GN_FAILED: as gn_poll.
 GN_FN int gn_wait(const gn_tx *q, gn_u64 ticket, gn_u64 limit) {
     gn_timer t = gn_timer_start(&q->s, limit);
     for (;;) {
@@ -70,7 +69,7 @@ GN_FN int gn_wait(const gn_tx *q, gn_u64 ticket, gn_u64 limit) {
     }
 }
 
-// Waits until all that was reserved is done. GN_FAILED: some of the ring's operations failed, ever.
+// Waits for completion of all reserved tickets. GN_FAILED: an operation of the ring has failed at any time.
 GN_FN int gn_flush(const gn_tx *q, gn_u64 limit) {
     gn_u64 next = gn_peek(&q->local->reserved);
     if ((gn_load(&q->state->completed) & ~GN_SOME_FAILED) < next) {
@@ -80,8 +79,7 @@ GN_FN int gn_flush(const gn_tx *q, gn_u64 limit) {
     return gn_peek(&q->state->dropped) ? GN_FAILED : GN_OK;
 }
 
-// ---- one packet or operation
-// --------------------------------------------------------------------------------
+// ---- single packets and operations ------------------------------------------------------------------------
 
 GN_FN int gn_send(const gn_tx *q, int scope, gn_u64 from, gn_u32 bytes, gn_u64 time, gn_u32 conn,
                   gn_u64 limit, gn_u64 *ticket) {
@@ -120,24 +118,24 @@ GN_FN int gn_signal(const gn_tx *q, int scope, gn_u64 at, gn_u64 value, gn_u64 l
     return gn_submit(q, scope, &s, limit, ticket);
 }
 
-// Between the context's own regions.
+// Copies between the context's own regions.
 GN_FN int gn_copy(const gn_tx *q, int scope, gn_u64 to, gn_u64 from, gn_u32 bytes, gn_u64 limit,
                   gn_u64 *ticket) {
     gn_slot s = gn_fill_move(GN_OP_COPY, from, to, bytes);
     return gn_submit(q, scope, &s, limit, ticket);
 }
 
-// To a file: the bytes go to the threads of the `writer`-th of k:start's writers, which add them to its file
-// behind what came before, in the order of tickets. Done (gn_wait) once the system has them: then the memory
-// is the kernel's again. GN_FAILED: no such writer, or it could not write, as on a full disk.
+// Appends bytes to a file: the threads of writer number `writer` of k:start's writers add them in the order
+// of tickets. Completion (gn_wait) means that the system has the bytes and the memory may be reused.
+// GN_FAILED: no such writer, or a write error such as a full disk.
 GN_FN int gn_file(const gn_tx *q, int scope, gn_u32 writer, gn_u64 from, gn_u32 bytes, gn_u64 limit,
                   gn_u64 *ticket) {
     gn_slot s = gn_fill_move(GN_OP_FILE, from, writer, bytes);
     return gn_submit(q, scope, &s, limit, ticket);
 }
 
-// Adds, waits, and gives what was there before; result: 8 bytes of a region, the caller's, at a multiple
-// of 8. Each thread for itself.
+// Adds, waits, and returns the previous value; result: 8 bytes of a region owned by the caller, aligned to 8.
+// Each thread on its own.
 GN_FN int gn_fetch_add(const gn_tx *q, gn_u64 at, gn_u64 value, gn_u64 result, gn_u64 limit, gn_u64 *was) {
     const gn_u64 *p = (const gn_u64 *)gn_pointer(&q->s, result);
     gn_slot s = gn_fill_fetch_add(at, value, result);
@@ -148,7 +146,7 @@ GN_FN int gn_fetch_add(const gn_tx *q, gn_u64 at, gn_u64 value, gn_u64 result, g
     return err;
 }
 
-// Waits until 64 bits in a region are at least `value`: a signal that a peer adds to.
+// Waits until a 64-bit signal in a region, to which a peer adds, is at least `value`.
 GN_FN int gn_wait_signal(const gn_side *s, gn_u64 at, gn_u64 value, gn_u64 limit) {
     const gn_u64 *p = (const gn_u64 *)gn_pointer(s, at);
     gn_timer t = gn_timer_start(s, limit);
@@ -160,8 +158,7 @@ GN_FN int gn_wait_signal(const gn_side *s, gn_u64 at, gn_u64 value, gn_u64 limit
     }
 }
 
-// ---- the warp that reads the proxy's words for all others
-// ---------------------------------------------------
+// ---- relay: one warp reads the proxy's words for all others -----------------------------------------------
 
 GN_FN void gn_relay_tx(const gn_side *s, const gn_tx_row *r) {
     const gn_tx_state *from = (const gn_tx_state *)gn_at(s->context, r->source);
@@ -174,8 +171,8 @@ GN_FN void gn_relay_tx(const gn_side *s, const gn_tx_row *r) {
     gn_store(&to->completed, completed);
 }
 
-// One round, by a warp alone: brings the proxy's words of all rings that have them elsewhere (row.state other
-// than row.source). It is called again and again until it says GN_ABORTED.
+// Runs one round of the relay, by a single warp: copies the proxy's words of all rings with relocated state
+// (row.state != row.source). To be called repeatedly until it returns GN_ABORTED.
 GN_FN int gn_relay(const gn_side *s) {
     const gn_context *p = (const gn_context *)s->context;
     const gn_tx_row *tx = (const gn_tx_row *)gn_at(p, p->tx);

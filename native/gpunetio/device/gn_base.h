@@ -1,8 +1,8 @@
-// gn_base.h: what gn's headers stand on: words, loads and stores that kernel and host see of each other.
+// gn_base.h: basic types, and loads and stores of words shared by kernel and host.
 //
-// Without includes, for clang, NVRTC, nvcc (a GPU) and gcc, clang (the host). A word that both sides see is
-// read and written by these alone. On a GPU they are PTX with the scope of the whole system (PTX ISA 7.5,
-// memory consistency model); on the host the compiler's atomics.
+// Without includes, for clang, NVRTC and nvcc (GPU), gcc and clang (host). Shared words are accessed only by
+// these functions: PTX with system scope on a GPU (PTX ISA 7.5, memory consistency model), compiler atomics
+// on the host.
 #ifndef GN_BASE_H
 #define GN_BASE_H
 
@@ -16,7 +16,7 @@ typedef unsigned long long gn_u64;
 #define GN_GPU 0
 #endif
 
-// GN_SHARED: a variable that the threads of a block share.
+// GN_SHARED: a variable shared by the threads of a block.
 #if defined(__CUDACC_RTC__) || defined(__NVCC__)
 #define GN_FN     static __device__ __forceinline__
 #define GN_SHARED __shared__
@@ -28,17 +28,17 @@ typedef unsigned long long gn_u64;
 #define GN_SHARED static __thread
 #endif
 
-// Of a loop whose arrays are registers.
+// For loops whose arrays are held in registers.
 #if GN_GPU
 #define GN_UNROLL _Pragma("unroll")
 #else
 #define GN_UNROLL
 #endif
 
-// A test that steps through this code has words of its own (tests/native/gpunetio/device/gn_sem_test.c).
+// A test that single-steps this code provides its own words (tests/native/gpunetio/device/gn_sem_test.c).
 #ifndef GN_OWN_WORDS
 
-// Orders of memory. A build of a test may weaken one, and has to fail (TestGnOrder).
+// Memory orders. A test build may weaken one, and must then fail (TestGnOrder).
 #ifndef GN_RELEASE
 #define GN_RELEASE __ATOMIC_RELEASE
 #endif
@@ -46,7 +46,7 @@ typedef unsigned long long gn_u64;
 #define GN_ACQUIRE __ATOMIC_ACQUIRE
 #endif
 
-// gn_load: what it sees was stored before all that is loaded after it. gn_peek: without that order.
+// gn_load: load-acquire. gn_peek: relaxed load.
 GN_FN gn_u64 gn_load(const gn_u64 *p) {
 #if GN_GPU
     gn_u64 v;
@@ -67,7 +67,7 @@ GN_FN gn_u64 gn_peek(const gn_u64 *p) {
 #endif
 }
 
-// gn_store: all that was stored before it can be seen by whoever loads it. gn_poke: without that order.
+// gn_store: store-release. gn_poke: relaxed store.
 GN_FN void gn_store(gn_u64 *p, gn_u64 v) {
 #if GN_GPU
     asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
@@ -84,8 +84,8 @@ GN_FN void gn_poke(gn_u64 *p, gn_u64 v) {
 #endif
 }
 
-// One fence for the stores behind it: on a GPU gn_fence, then gn_store_fenced for each; on the host each is a
-// release of its own, which costs nothing there and is what the thread sanitizer understands.
+// One fence for all following stores: on a GPU gn_fence, then gn_store_fenced for each; on the host each is a
+// store-release, which is free there and understood by the thread sanitizer.
 GN_FN void gn_fence(void) {
 #if GN_GPU
     asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -100,9 +100,9 @@ GN_FN void gn_store_fenced(gn_u64 *p, gn_u64 v) {
 #endif
 }
 
-// Of words that were stored behind the same bytes: gn_load_beside of all but one, then gn_load of that one.
-// On a GPU they don't wait for each other, and there is no fence, which waits for all that is under way on
-// the bus: 10 to 30 us where it is busy.
+// Loads words that were stored with release after the same bytes: gn_load_beside for all but one, then
+// gn_load for that one. On a GPU the loads are independent, and no fence is needed, which would wait for all
+// pending bus traffic: 10 to 30 us under load.
 GN_FN gn_u64 gn_load_beside(const gn_u64 *p) {
 #if GN_GPU
     return gn_peek(p);
@@ -111,8 +111,8 @@ GN_FN gn_u64 gn_load_beside(const gn_u64 *p) {
 #endif
 }
 
-// gn_store, for words that the kernel's own threads alone read: on a GPU nothing beyond its memory is waited
-// for.
+// Like gn_store, for words read only by the kernel's own threads: on a GPU it does not wait for anything
+// beyond its memory.
 GN_FN void gn_store_near(gn_u64 *p, gn_u64 v) {
 #if GN_GPU
     asm volatile("st.release.gpu.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
@@ -121,8 +121,8 @@ GN_FN void gn_store_near(gn_u64 *p, gn_u64 v) {
 #endif
 }
 
-// For words that several threads of one side write. Whether the word was `is`, and is v now. gn_swap_shown:
-// what was written before is seen before, by both sides.
+// Compare-and-swap of words written by several threads of one side; returns whether the word was `is` and is
+// now v. gn_swap_shown: with release order, visible to both sides.
 GN_FN int gn_swap(gn_u64 *p, gn_u64 is, gn_u64 v) {
 #if GN_GPU
     gn_u64 was;

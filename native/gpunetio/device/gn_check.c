@@ -1,4 +1,4 @@
-// gn_check.c: a transmit slot is checked against what the context's kernel was given.
+// gn_check.c: validation of transmit slots against the context's regions and operations.
 #include "gpunetio/device/gn_check.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ static const char *const faults[GN_FAULTS] = {
 
 const char *gn_fault_name(int fault) { return fault >= 0 && fault < GN_FAULTS ? faults[fault] : NULL; }
 
-// Of each operation: bits that mean nothing in words 1 to 7, whatever the flags; and flags that it may have.
+// Per operation: bits that must be 0 in words 1 to 7, regardless of flags; allowed flags.
 #define OFF(words, k) ((words) >> (k)&1 ? GN_LAP : ~0ull)
 static const struct {
     gn_u64 off[GN_TX_WORDS - 1];
@@ -27,7 +27,7 @@ static const struct {
 #undef X
 };
 
-// Bits that mean nothing, of all words of this operation with these flags; they are to be 0.
+// Returns the bits set in words of this operation with these flags that must be 0.
 static gn_u64 stray(const gn_u64 w[GN_TX_WORDS], gn_u32 op, gn_u32 flags) {
     gn_u64 bits = w[0] & (op == GN_OP_NOP || op == GN_OP_ADD ? 0xffffffffffffull : 0xffff00000000ull);
     for (int k = 1; k < GN_TX_WORDS; k++)
@@ -69,7 +69,7 @@ static void decode(const gn_u64 *w, gn_desc *d) {
     if (d->flags & GN_INLINE) decode_inline(w, d->data);
 }
 
-// The fault of n bytes at a place that are to be used so.
+// Checks n bytes at a place for the required rights; returns a gn_fault.
 static int check_place(const gn_given *g, gn_u64 place, gn_u64 n, gn_u32 rights) {
     if (gn_place_region(place) >= g->n_regions) return GN_FAULT_REGION;
     const gn_region *r = &g->regions[gn_place_region(place)];
@@ -100,7 +100,7 @@ static int check_put(const gn_given *g, const gn_desc *d) {
     return fault;
 }
 
-// From and to, with their rights.
+// Checks `from` and `to` with their rights.
 static int check_two(const gn_given *g, const gn_desc *d, gn_u32 from, gn_u32 to) {
     if (d->bytes == 0) return GN_FAULT_LENGTH;
     int fault = check_place(g, d->from, d->bytes, from);

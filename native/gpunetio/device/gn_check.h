@@ -1,11 +1,11 @@
-// gn_check.h: what the proxy asks of a transmit slot before it does what the slot says: a kernel is
+// gn_check.h: validation of a transmit slot by the proxy before it executes the operation: kernels are
 // untrusted.
 #ifndef GN_CHECK_H
 #define GN_CHECK_H
 
 #include "gpunetio/device/gn_ring.h"
 
-// X(NAME, what is wrong with the descriptor, or what became of it).
+// X(NAME, what is wrong with the descriptor, or why it failed).
 #define GN_FAULT_ROWS(X)                                                                                     \
     X(NONE, "nothing")                                                                                       \
     X(OP, "an operation that there isn't, or that the ring doesn't take")                                    \
@@ -29,36 +29,35 @@ enum gn_fault {
 #undef X
         GN_FAULTS
 };
-// In words; NULL: there is none of this number.
+// Returns the text of an error; NULL: invalid number.
 const char *gn_fault_name(int fault);
 
-// What a transmit slot says, read in one go by gn_read.
+// Decoded contents of a transmit slot, read once by gn_read.
 typedef struct gn_desc {
     gn_u32 op, flags, bytes;
     gn_u32 bytes2;                   // send with GN_SPLIT
-    gn_u32 conn;                     // send; file: the writer's number
+    gn_u32 conn;                     // send; file: number of the writer
     gn_u64 time;                     // send, ns
-    gn_u64 from;                     // place: what is sent, put, copied, written; where a get comes to
-    gn_u64 from2;                    // place: a second segment
-    gn_u64 to;                       // place: put and get, the remote one; copy, the one it goes to
-    gn_u64 signal;                   // place that the operand is added to
+    gn_u64 from;                     // place: source of send, put, copy and file; destination of get
+    gn_u64 from2;                    // place: second segment
+    gn_u64 to;                       // place: remote one of put and get; destination of copy
+    gn_u64 signal;                   // place to which the operand is added
     gn_u64 operand;                  // 64 bits
     gn_u64 result;                   // place
-    gn_u8 data[GN_INLINE_BYTES + 3]; // put with GN_INLINE; else whatever it was
+    gn_u8 data[GN_INLINE_BYTES + 3]; // put with GN_INLINE; otherwise undefined
 } gn_desc;
 
-// What the context's kernel was given, of the proxy's own copy.
+// Regions and operations of the context's kernel, from the proxy's own copy.
 typedef struct gn_given {
     const gn_region *regions;
     gn_u32 n_regions;
-    gn_u32 ops;  // of the ring
-    gn_u32 most; // bytes of a packet
+    gn_u32 ops;  // allowed on the ring
+    gn_u32 most; // maximum bytes of a packet
 } gn_given;
 
-// What is wrong with what gn_read gave (words without laps), of the ticket whose turn it is: a gn_fault, the
-// first in their order; GN_FAULT_NONE: nothing, and *out is what it says. Each place of *out lies, with all
-// its bytes, in a region with the rights for it. Whether there is such a connection or writer the caller
-// asks.
+// Checks the words returned by gn_read (without lap bits) for the given ticket. Returns the first error, in
+// the order of gn_fault, or GN_FAULT_NONE with the decoded slot in *out. Each place in *out is then within a
+// region with the required rights, with all its bytes. The caller checks that connection and writer exist.
 int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *given, gn_desc *out);
 
 #endif

@@ -1,11 +1,11 @@
-// gn_context.c: a context's block is laid out and written.
+// gn_context.c: layout and initialization of a context's block.
 #include "gpunetio/device/gn_context.h"
 
 #include "core/err.h"
 
 #include <string.h>
 
-#define LINE 128 // bytes that a GPU reads at once
+#define LINE 128 // bytes that a GPU reads at a time
 
 static uint32_t log2_of(uint32_t slots) { return (uint32_t)__builtin_ctz(slots); }
 
@@ -31,14 +31,14 @@ int gn_context_check(const char *what, const gn_context_conf *conf, dq_diag *dia
     return err;
 }
 
-// The next n bytes of the block, on lines of their own.
+// Allocates n bytes of the block, in separate lines.
 static uint64_t take(uint64_t *end, uint64_t n) {
     uint64_t at = *end;
     *end += (n + LINE - 1) / LINE * LINE;
     return at;
 }
 
-// Slots are empty when they have the lap's bit of the lap before.
+// Marks slots as empty, by the lap bit of the previous lap.
 static void empty(gn_u64 *words, uint32_t per_slot, const gn_ring_conf *c) {
     for (uint64_t t = c->first; t < c->first + c->slots; t++)
         for (uint32_t k = 0; k < per_slot; k++)
@@ -103,7 +103,7 @@ static void lay_sems(uint8_t *block, gn_context *p, const gn_context_conf *conf,
     }
 }
 
-// block NULL: only counts.
+// Lays out the block; block NULL: only computes its size.
 static uint64_t lay(uint8_t *block, const gn_context_conf *conf) {
     gn_context p = {.abi = GN_ABI, .n_tx = conf->n_tx, .n_rx = conf->n_rx, .n_sems = conf->n_sems};
     p.n_regions = conf->n_regions;

@@ -1,4 +1,4 @@
-// gn_context.h: a context's block: how large it is, and what it says before a kernel begins.
+// gn_context.h: size and initial contents of a context's block.
 #ifndef GN_CONTEXT_H
 #define GN_CONTEXT_H
 
@@ -7,10 +7,10 @@
 
 typedef struct gn_ring_conf {
     uint32_t slots; // a power of two, 2 to 65536
-    uint32_t ops;   // of a transmit ring: bit k: it takes gn_op k
-    uint32_t queue; // the number that it has in the row
-    uint64_t first; // its first ticket, 0 but in tests; below 2^63
-    bool single;    // of a receive ring: each packet has one descriptor
+    uint32_t ops;   // of a transmit ring: bit k: accepts gn_op k
+    uint32_t queue; // its number in the row
+    uint64_t first; // first ticket, 0 except in tests; below 2^63
+    bool single;    // receive ring: each packet has one descriptor
 } gn_ring_conf;
 
 typedef struct gn_context_conf {
@@ -18,16 +18,16 @@ typedef struct gn_context_conf {
     uint32_t n_tx, n_rx, n_sems;
     const gn_region *regions;
     uint32_t n_regions;
-    uint64_t limit_ns; // of waits that name none
-    uint64_t epoch;    // the context's life, from 1: one more each time that a kernel is started anew
+    uint64_t limit_ns; // default limit of waits
+    uint64_t epoch;    // life of the context, from 1: incremented each time a kernel is restarted
 } gn_context_conf;
 
-// INVALID_PARAMETER names the ring at fault, and what: "kernel echo".
+// Checks conf. INVALID_PARAMETER names the invalid ring, and what: "kernel echo".
 int gn_context_check(const char *what, const gn_context_conf *conf, dq_diag *diag);
-// Bytes of the block of a conf that was checked, a multiple of 4096.
+// Returns the size of the block for a checked conf, a multiple of 4096 bytes.
 uint64_t gn_context_bytes(const gn_context_conf *conf);
-// Writes the whole block, at a multiple of 128, while no kernel has it. Whoever wants words elsewhere than in
-// the block changes the rows' offsets then, and copies rows for itself.
+// Initializes the whole block, aligned to 128 bytes, before a kernel uses it. To place words outside the
+// block, a caller changes the rows' offsets afterwards, and keeps copies of the rows for itself.
 void gn_context_make(void *block, const gn_context_conf *conf);
 
 #endif

@@ -1,7 +1,7 @@
-// gn_rx.h: a receive ring as a kernel uses it: descriptors taken, read, released.
+// gn_rx.h: receive rings in kernels: take, read and release descriptors.
 //
-// Whoever takes a descriptor has the packet until it releases it. Any number of threads and warps may take
-// from one ring at once (cooperative receive), and release in any order.
+// A thread that takes a descriptor owns the packet until it releases it. Any number of threads and warps may
+// take from one ring concurrently (cooperative receive), and release in any order.
 #ifndef GN_RX_H
 #define GN_RX_H
 
@@ -14,11 +14,11 @@ typedef struct gn_rx {
     gn_u64 *released;
     gn_rx_local *local;
     gn_u64 epoch;
-    gn_u32 log2, relayed; // relayed: a warp brings `filled`, so that the others leave the slots alone
+    gn_u32 log2, relayed; // relayed: a warp relays `filled`, so that others need not poll the slots
     gn_u32 single;        // each packet has one descriptor
 } gn_rx;
 
-typedef struct gn_packet {                   // a segment of one
+typedef struct gn_packet {                   // a segment of a packet
     gn_u64 place, time;                      // time: ns since the session's start
     gn_u32 bytes, flow, conn, segment, more; // more: the next ticket is the packet's next segment
 } gn_packet;
@@ -44,7 +44,7 @@ GN_FN int gn_rx_open(gn_rx *q, const gn_side *s, gn_u32 ring) {
     return gn_rx_open_row(q, s, (const gn_rx_row *)gn_at(p, p->rx) + ring);
 }
 
-// The descriptor of a ticket. GN_AGAIN: it is not there.
+// Reads the descriptor of a ticket. GN_AGAIN: not available.
 GN_FN int gn_rx_read(const gn_rx *q, gn_u64 ticket, gn_packet *p) {
     gn_u64 w[GN_RX_WORDS];
     if (!gn_read(q->slots[gn_index(ticket, q->log2)].w, GN_RX_WORDS, gn_lap(ticket, q->log2), w))
@@ -59,16 +59,16 @@ GN_FN int gn_rx_read(const gn_rx *q, gn_u64 ticket, gn_packet *p) {
     return GN_OK;
 }
 
-// The descriptors of a warp's tickets, all of them at once: lane k has that of first + k in *p, and
-// gn_shuffle brings its words to the others. n, at most 32; the others' p says 0 bytes.
+// Reads the descriptors of a warp's tickets together: lane k of the warp gets that of first + k in *p, and
+// gn_shuffle distributes its words. n at most 32; other lanes get 0 bytes.
 GN_FN void gn_rx_read_warp(const gn_rx *q, gn_u64 first, gn_u32 n, gn_packet *p) {
     const gn_packet none = {0, 0, 0, 0, 0, 0, 0};
     if (gn_lane() >= n || gn_rx_read(q, first + gn_lane(), p) != GN_OK) *p = none;
-    gn_warp_sync(); // what one lane's load is behind, all lanes' are
+    gn_warp_sync(); // orders the data of one lane's load for all lanes
 }
 
-// Bit k: descriptor next + k is there, in *there, and is its packet's last, in *last. A thread looks at one
-// after the other up to the first that isn't there, lanes of a warp at one each.
+// Sets bit k of *there if descriptor next + k is available, and of *last if it is its packet's last. A thread
+// reads descriptors up to the first missing one; in a warp each lane reads one.
 GN_FN void gn_rx_look(const gn_rx *q, gn_u64 next, gn_u32 most, int warp, gn_u32 *there, gn_u32 *last) {
     gn_packet p;
     p.more = 0;
@@ -85,31 +85,31 @@ GN_FN void gn_rx_look(const gn_rx *q, gn_u64 next, gn_u32 most, int warp, gn_u32
     }
 }
 
-// How many of the first ones are there, of whole packets.
+// Returns how many leading descriptors are available, in whole packets.
 GN_FN gn_u32 gn_rx_whole(gn_u32 there, gn_u32 last) {
-    gn_u32 run = there & ~(there + 1); // the ones below the first gap
+    gn_u32 run = there & ~(there + 1); // ones below the first gap
     last &= run;
     gn_u32 n = 0;
-    while (last >> n) // shifts of 32 are none
+    while (last >> n) // a shift by 32 is undefined
         if (++n == 32) break;
     return n;
 }
 
-// Descriptors from `next` on that are there, at most `most`, by the count that some thread heard last, which
-// is near at hand, and the proxy's where that says none: none any more once the context was aborted, or a
-// kernel that is slower than its queue would never hear of that.
+// Returns how many descriptors from `next` on are available, at most `most`: by the count that a thread read
+// last, in local memory, and by the proxy's if that has none. Returns 0 once the context was aborted, so that
+// kernels slower than their queue notice it.
 GN_FN gn_u32 gn_rx_filled(const gn_rx *q, gn_u64 next, gn_u32 most) {
     gn_u64 filled = gn_load(&q->local->seen);
     if ((long long)(filled - next) <= 0) {
         filled = gn_load(&q->state->filled);
-        if (gn_peek(&q->s.proxy->abort)) return 0; // and nobody hears of more
+        if (gn_peek(&q->s.proxy->abort)) return 0; // `seen` is not advanced any more
         gn_store_near(&q->local->seen, filled);
     }
     if ((long long)(filled - next) <= 0) return 0;
     return filled - next < most ? (gn_u32)(filled - next) : most;
 }
 
-// One try where packets have one descriptor each: they are taken by their count, and read afterwards.
+// Tries to take descriptors if packets have one descriptor each: by count, and read afterwards.
 GN_FN void gn_rx_try_single(const gn_rx *q, gn_u32 most, int warp, gn_u64 *first, gn_u32 *n) {
     gn_u64 next = 0, got = 0;
     if (!warp || gn_lane() == 0) {
@@ -122,7 +122,7 @@ GN_FN void gn_rx_try_single(const gn_rx *q, gn_u32 most, int warp, gn_u64 *first
     *n = (gn_u32)(warp ? gn_shuffle(got, 0) : got);
 }
 
-// One try: *n descriptors from *first on are the caller's; 0: none now.
+// Tries to take *n descriptors from *first on; 0: none now.
 GN_FN void gn_rx_try(const gn_rx *q, gn_u32 most, int warp, gn_u64 *first, gn_u32 *n) {
     gn_u32 there, last;
     gn_u64 next = gn_peek(&q->local->taken);
@@ -147,7 +147,7 @@ GN_FN int gn_rx_wait(const gn_rx *q, gn_u32 most, int warp, gn_u64 limit, gn_u64
             gn_rx_try_single(q, most, warp, first, n);
         else
             gn_rx_try(q, most, warp, first, n);
-        gn_u64 err = GN_OK; // lane 0 says for all how the wait goes on
+        gn_u64 err = GN_OK; // lane 0 decides for the warp
         if (*n == 0 && (!warp || gn_lane() == 0))
             err = (gn_u64)gn_go_on(&q->s, &t, &q->state->epoch, q->epoch);
         if (*n == 0 && warp) err = gn_shuffle(err, 0);
@@ -156,9 +156,9 @@ GN_FN int gn_rx_wait(const gn_rx *q, gn_u32 most, int warp, gn_u64 limit, gn_u64
 }
 
 // Takes up to `most` descriptors, at most 32, of whole packets; waits for the first. A warp or a block takes
-// them together: all its threads hear the same, and read what they like of *first to *first + *n - 1. *n is 0
-// with every result but GN_OK. share: three words that the threads of a block share (__shared__); else 0.
-// GN_INVALID: a scope that there isn't.
+// them together: all threads get the same result and may read any of *first to *first + *n - 1. *n is 0
+// unless GN_OK is returned. share: three words shared by the threads of a block (__shared__); otherwise 0.
+// GN_INVALID: invalid scope.
 GN_FN int gn_recv(const gn_rx *q, int scope, gn_u32 most, gn_u64 limit, gn_u64 *first, gn_u32 *n,
                   gn_u64 *share) {
     int err = GN_OK;
@@ -182,8 +182,8 @@ GN_FN int gn_recv(const gn_rx *q, int scope, gn_u32 most, gn_u64 limit, gn_u64 *
     return err;
 }
 
-// Gives the packets of n tickets back, once all that is read of them was read; at warp and block scope by all
-// threads together. GN_INVALID: a scope that there isn't.
+// Releases the packets of n tickets after all reads; at warp and block scope by all threads together.
+// GN_INVALID: invalid scope.
 GN_FN int gn_release(const gn_rx *q, int scope, gn_u64 first, gn_u32 n) {
     if (!gn_is_scope(scope)) return GN_INVALID;
     gn_sync(scope);

@@ -1,8 +1,8 @@
-// gn_sem.h: a semaphore hands items from a producer to a consumer, in order: kernel to kernel, kernel to CPU,
+// gn_sem.h: semaphores pass items from a producer to a consumer, in order: kernel to kernel, kernel to CPU,
 // CPU to kernel.
 //
-// The producer is one thread. Consumers are any number of threads of one side: they take items in order, and
-// give them back in order.
+// The producer is one thread. Consumers are any number of threads of one side, which take and release items
+// in order.
 #ifndef GN_SEM_H
 #define GN_SEM_H
 
@@ -33,8 +33,8 @@ GN_FN int gn_sem_open(gn_sem *m, const gn_side *s, gn_u32 semaphore) {
     return gn_sem_open_row(m, s, (const gn_sem_row *)gn_at(p, p->sems) + semaphore);
 }
 
-// Hands an item on, and with it all that was written before. *ticket, where it is asked for: the item's.
-// GN_FAILED: the consumer takes no more.
+// Pushes an item, with release of all preceding writes. *ticket (if not 0): that of the item. GN_FAILED: the
+// consumer takes no more.
 GN_FN int gn_sem_push(const gn_sem *m, gn_u64 first, gn_u64 count, gn_u64 limit, gn_u64 *ticket) {
     gn_u64 ready = gn_peek(&m->producer->ready);
     if (ready & GN_SEM_END) return GN_ENDED;
@@ -54,12 +54,12 @@ GN_FN int gn_sem_push(const gn_sem *m, gn_u64 first, gn_u64 count, gn_u64 limit,
     return GN_OK;
 }
 
-// The producer has no more.
+// Marks the end of the producer's items.
 GN_FN void gn_sem_exit(const gn_sem *m) {
     gn_store(&m->producer->ready, gn_peek(&m->producer->ready) | GN_SEM_END);
 }
 
-// Takes the next item. GN_ENDED: there are no more. GN_FAILED: a consumer failed.
+// Takes the next item. GN_ENDED: no more items. GN_FAILED: a consumer failed.
 GN_FN int gn_sem_take(const gn_sem *m, gn_u64 limit, gn_u64 *ticket, gn_sem_item *item) {
     gn_timer t = gn_timer_start(&m->s, limit);
     *ticket = item->first = item->count = 0;
@@ -69,8 +69,7 @@ GN_FN int gn_sem_take(const gn_sem *m, gn_u64 limit, gn_u64 *ticket, gn_sem_item
         if (gn_peek(&m->consumer->done) & GN_SEM_END) return GN_FAILED;
         if (hold < (ready & ~GN_SEM_END)) {
             const gn_sem_item *i = &m->items[gn_index(hold, m->log2)];
-            item->first =
-                gn_peek(&i->first); // of another item where somebody else was first: the swap says so
+            item->first = gn_peek(&i->first); // of another item if a consumer was faster: then the swap fails
             item->count = gn_peek(&i->count);
             if (!gn_swap(&m->consumer->hold, hold, hold + 1)) continue;
             *ticket = hold;
@@ -82,7 +81,7 @@ GN_FN int gn_sem_take(const gn_sem *m, gn_u64 limit, gn_u64 *ticket, gn_sem_item
     }
 }
 
-// Gives an item back, once those before it were given back. GN_FAILED: a consumer failed.
+// Releases an item, after all earlier ones. GN_FAILED: a consumer failed.
 GN_FN int gn_sem_done(const gn_sem *m, gn_u64 ticket, gn_u64 limit) {
     gn_timer t = gn_timer_start(&m->s, limit);
     for (;;) {
@@ -95,7 +94,7 @@ GN_FN int gn_sem_done(const gn_sem *m, gn_u64 ticket, gn_u64 limit) {
     }
 }
 
-// A consumer can't go on: the producer and the other consumers hear of it.
+// Reports a consumer's failure to the producer and the other consumers.
 GN_FN void gn_sem_fail(const gn_sem *m) {
     for (;;) {
         gn_u64 done = gn_load(&m->consumer->done);
@@ -103,14 +102,14 @@ GN_FN void gn_sem_fail(const gn_sem *m) {
     }
 }
 
-// A state, a gn_sem_status, that item `ticket` had at some time of the call.
+// Returns a state (gn_sem_status) that item `ticket` had at some time during the call.
 GN_FN int gn_sem_status_of(const gn_sem *m, gn_u64 ticket) {
     gn_u64 done = gn_load(&m->consumer->done), hold = gn_load(&m->consumer->hold);
     gn_u64 ready = gn_load(&m->producer->ready), since = gn_load(&m->consumer->done);
     return gn_sem_state(ticket, since & GN_SEM_END ? since : done, hold, ready); // failed meanwhile
 }
 
-// Of the item whose turn it is at a place: the ticket from done to done + size - 1 that has this index.
+// Returns the ticket from done to done + size - 1 with this index.
 GN_FN gn_u64 gn_sem_ticket(const gn_sem *m, gn_u32 index) {
     gn_u64 done = gn_load(&m->consumer->done) & ~GN_SEM_END;
     return done + gn_index(index - done, m->log2);

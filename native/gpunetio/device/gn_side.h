@@ -1,10 +1,9 @@
-// gn_side.h: the threads of a kernel: lanes of a warp, blocks, time; and waits, all of which end.
+// gn_side.h: thread primitives of a kernel: warp lanes, blocks, time; and waits, which always end.
 //
-// On a GPU these are PTX. On the host whoever includes gn.h says what plays a warp, as macros: GN_LANE()
-// 0 to 31, GN_THREAD(): of the block, GN_WARP_SYNC(), GN_SHUFFLE(v, lane): 64 bits of that lane,
-// GN_BALLOT(b): bit k: b of lane k, GN_BLOCK_SYNC(), GN_NOW(): ns that only grow, GN_PAUSE(). Without them
-// each thread is a warp and a block of its own where GN_LANES is 1, for kernels whose calls are at thread
-// scope.
+// On a GPU these are PTX. On the host the includer defines what acts as a warp, by macros: GN_LANE(): 0 to
+// 31, GN_THREAD(): index in the block, GN_WARP_SYNC(), GN_SHUFFLE(v, lane): 64 bits of that lane,
+// GN_BALLOT(b): bit k: b of lane k, GN_BLOCK_SYNC(), GN_NOW(): monotonic ns, GN_PAUSE(). If GN_LANES is 1
+// instead, each thread is a warp and a block of its own, for kernels with calls at thread scope only.
 #ifndef GN_SIDE_H
 #define GN_SIDE_H
 
@@ -18,7 +17,7 @@ GN_FN gn_u32 gn_lane(void) {
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(v));
     return v;
 }
-GN_FN gn_u32 gn_thread(void) { // of the block
+GN_FN gn_u32 gn_thread(void) { // in the block
     gn_u32 x, y, z, nx, ny;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
     asm volatile("mov.u32 %0, %%tid.y;" : "=r"(y));
@@ -81,25 +80,24 @@ GN_FN gn_u32 gn_ones(gn_u32 mask) { return (gn_u32)__builtin_popcount(mask); }
 
 #endif
 
-// Who calls: each thread for itself; the 32 threads of a warp, all of them; the threads of a block, all of
-// them and a multiple of 32. At warp and block scope what any of its threads wrote before comes before what
-// is sent by it.
+// Calling scope: a single thread; all 32 threads of a warp; all threads of a block, a multiple of 32. At warp
+// and block scope, preceding writes of any participating thread are ordered before the operation.
 enum gn_scope { GN_BY_THREAD, GN_BY_WARP, GN_BY_BLOCK };
 
-// What calls say.
+// Result of a call.
 enum gn_result {
     GN_OK,
-    GN_AGAIN,      // there is nothing now, and the call doesn't wait
-    GN_TIMEOUT,    // the limit is over
-    GN_ABORTED,    // the context was aborted: the kernel is to end
-    GN_BROKEN,     // the ring takes nothing any more: the kernel is to open it anew, or to end
-    GN_FAILED,     // the operation was refused or failed; an item's consumer failed
-    GN_ENDED,      // the semaphore's producer has no more
-    GN_INVALID,    // no such ring, more slots than it has, an operation that it doesn't take
-    GN_ABI_DIFFERS // the context was made by another version of this header
+    GN_AGAIN,      // not available now, without waiting
+    GN_TIMEOUT,    // the limit has passed
+    GN_ABORTED,    // the context was aborted: the kernel must end
+    GN_BROKEN,     // the ring accepts no more: the kernel must reopen it, or end
+    GN_FAILED,     // the operation was rejected or failed; an item's consumer failed
+    GN_ENDED,      // the semaphore's producer has ended
+    GN_INVALID,    // no such ring, more slots than it has, an operation it does not accept
+    GN_ABI_DIFFERS // the context was created by another version of this header
 };
 
-#define GN_LIMIT (~0ull) // the context's own limit; other limits are ns, 0: not to wait
+#define GN_LIMIT (~0ull) // the context's default; other limits are ns, 0: do not wait
 
 GN_FN int gn_is_scope(int scope) { return scope >= GN_BY_THREAD && scope <= GN_BY_BLOCK; }
 
@@ -108,7 +106,7 @@ GN_FN void gn_sync(int scope) {
     if (scope == GN_BY_BLOCK) gn_block_sync();
 }
 
-// What every handle knows of its context.
+// Context data in every handle.
 typedef struct gn_side {
     gn_u8 *context;
     const gn_proxy_words *proxy;
@@ -128,12 +126,13 @@ GN_FN gn_timer gn_timer_start(const gn_side *s, gn_u64 limit) {
     return t;
 }
 
-// Tells the proxy that the kernel lives. Waits do; a kernel that computes for long does it itself.
+// Signals to the proxy that the kernel is alive. Waits do this; a kernel with long computations calls it
+// itself.
 GN_FN void gn_beat(const gn_side *s) { gn_poke(&s->kernel->beat, gn_now()); }
 
-// Whether a wait goes on, GN_OK, or how it ends. epoch: the ring's word and what it was at the start. To read
-// the proxy's words takes a GPU as long as to read what is waited for: it does so at every 16th try, and the
-// last.
+// Decides whether a wait continues (GN_OK) or how it ends. epoch: the ring's word and its value at the start.
+// On a GPU, reading the proxy's words takes as long as reading the awaited word, so they are read only on
+// every 16th try and the last.
 #define GN_ASK 16
 GN_FN int gn_go_on(const gn_side *s, gn_timer *t, const gn_u64 *epoch, gn_u64 was) {
     gn_u64 now = t->end ? gn_now() : 0;
@@ -148,15 +147,15 @@ GN_FN int gn_go_on(const gn_side *s, gn_timer *t, const gn_u64 *epoch, gn_u64 wa
     return GN_OK;
 }
 
-// Takes a context up, each thread for itself. GN_ABI_DIFFERS: nothing else of it is to be used; the proxy
-// sees by which version the kernel was compiled.
+// Opens a context, in each thread. GN_ABI_DIFFERS: it must not be used any further; the proxy can read the
+// version the kernel was compiled with.
 GN_FN int gn_open(gn_side *s, void *context) {
     const gn_context *p = (const gn_context *)context;
     s->context = (gn_u8 *)context;
     s->proxy = 0;
     s->limit = 0;
     s->kernel = (gn_kernel_words *)gn_at(context, p->kernel);
-    if (p->kernel == 0) return GN_ABI_DIFFERS; // no context at all
+    if (p->kernel == 0) return GN_ABI_DIFFERS; // not a context
     gn_poke(&s->kernel->abi, GN_ABI);
     if (gn_peek(&p->abi) != GN_ABI) return GN_ABI_DIFFERS;
     s->proxy = (const gn_proxy_words *)gn_at(context, p->proxy);
@@ -165,7 +164,7 @@ GN_FN int gn_open(gn_side *s, void *context) {
     return GN_OK;
 }
 
-// Where the kernel has a place; 0: nowhere.
+// Returns the kernel's address of a place; 0: not accessible.
 GN_FN void *gn_pointer(const gn_side *s, gn_u64 place) {
     const gn_context *p = (const gn_context *)s->context;
     if (gn_place_region(place) >= p->n_regions) return 0;

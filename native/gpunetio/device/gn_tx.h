@@ -1,8 +1,8 @@
-// gn_tx.h: a transmit ring as a kernel uses it, low level: reserve, fill, commit, publish, poll.
+// gn_tx.h: transmit rings in kernels, low level: reserve, fill, commit, publish, poll.
 //
-// Strong mode: gn_reserve gives tickets to whoever asks, any number of threads at once (a shared send queue).
-// Weak mode: the caller names the tickets, none left out, and gn_room waits until their slots are free. A
-// ticket that was given is to be published within GN_HOLE_NS, if need be as a nop.
+// Strong mode: gn_reserve assigns tickets to any number of threads concurrently (a shared send queue). Weak
+// mode: the caller chooses consecutive tickets, and gn_room waits until their slots are free. A reserved
+// ticket must be published within GN_HOLE_NS, if necessary as a nop.
 #ifndef GN_TX_H
 #define GN_TX_H
 
@@ -30,7 +30,7 @@ GN_FN int gn_tx_open_row(gn_tx *q, const gn_side *s, const gn_tx_row *r) {
     return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
 }
 
-// Every thread has a handle of its own. GN_INVALID: the context has no such ring.
+// Opens a handle, one per thread. GN_INVALID: the context has no such ring.
 GN_FN int gn_tx_open(gn_tx *q, const gn_side *s, gn_u32 ring) {
     const gn_tx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
     *q = none;
@@ -39,14 +39,14 @@ GN_FN int gn_tx_open(gn_tx *q, const gn_side *s, gn_u32 ring) {
     return gn_tx_open_row(q, s, (const gn_tx_row *)gn_at(p, p->tx) + ring);
 }
 
-// Waits, once: tickets below `below` are not accepted, or not completed, yet.
+// One step of a wait for tickets below `below` to be accepted or completed.
 GN_FN int gn_tx_pause(const gn_tx *q, gn_timer *t, gn_u64 below) {
     if (t->tries % GN_ASK == GN_ASK - 1) gn_poke(&q->posted->waits, below);
     return gn_go_on(&q->s, t, &q->state->epoch, q->epoch);
 }
 
-// Whether tickets below `least` are accepted, GN_OK or GN_AGAIN. What some thread heard last is near at hand;
-// only where that doesn't do the proxy's word is read, and with it whether the context was aborted.
+// Returns GN_OK if tickets below `least` are accepted, otherwise GN_AGAIN. Uses the last value read by any
+// thread, in local memory; the proxy's word, and the abort flag, are read only if that is insufficient.
 GN_FN int gn_accepted(const gn_tx *q, gn_u64 least) {
     if ((long long)(gn_load(&q->local->seen) - least) >= 0) return GN_OK;
     gn_u64 accepted = gn_load(&q->state->accepted);
@@ -55,7 +55,7 @@ GN_FN int gn_accepted(const gn_tx *q, gn_u64 least) {
     return gn_peek(&q->s.proxy->abort) ? GN_ABORTED : GN_OK;
 }
 
-// Waits until the slots of tickets first to first + n - 1 are free.
+// Waits until the slots of tickets first .. first + n - 1 are free.
 GN_FN int gn_room(const gn_tx *q, gn_u64 first, gn_u32 n, gn_u64 limit) {
     if (n > 1u << q->log2) return GN_INVALID;
     gn_timer t = gn_timer_start(&q->s, limit);
@@ -68,7 +68,7 @@ GN_FN int gn_room(const gn_tx *q, gn_u64 first, gn_u32 n, gn_u64 limit) {
     }
 }
 
-// n tickets, one behind the other, whose slots are free. No ticket is given to a call that fails.
+// Reserves n consecutive tickets with free slots. A failing call reserves none.
 GN_FN int gn_reserve(const gn_tx *q, gn_u32 n, gn_u64 limit, gn_u64 *first) {
     *first = 0;
     if (n == 0 || n > 1u << q->log2) return GN_INVALID;
@@ -86,22 +86,21 @@ GN_FN int gn_reserve(const gn_tx *q, gn_u32 n, gn_u64 limit, gn_u64 *first) {
     }
 }
 
-// Weak mode: the next ticket, and what it is once the caller has used some.
+// Weak mode: get the next ticket, and set it after using some.
 GN_FN gn_u64 gn_next(const gn_tx *q) { return gn_peek(&q->local->reserved); }
 GN_FN void gn_set_next(const gn_tx *q, gn_u64 next) { gn_poke(&q->local->reserved, next); }
 
-// ---- filling: what a slot is to say, in registers
-// -----------------------------------------------------------
+// ---- filling slots in registers ---------------------------------------------------------------------------
 
 GN_FN gn_slot gn_fill(gn_u32 op, gn_u32 flags, gn_u32 bytes) {
     gn_slot s = {{(gn_u64)op << 56 | (gn_u64)flags << 48 | bytes, 0, 0, 0, 0, 0, 0, 0}};
     return s;
 }
 
-// A nop stands for "nothing of mine" where a whole warp calls.
+// A nop is the operation of a thread with nothing to post in a warp's call.
 GN_FN gn_slot gn_fill_nop(void) { return gn_fill(GN_OP_NOP, 0, 0); }
 
-// time: ns since the session's start, 0: at once. conn: 0: the queue's peer.
+// time: ns since the session's start, 0: immediately. conn: 0: the queue's peer.
 GN_FN gn_slot gn_fill_send(gn_u64 from, gn_u32 bytes, gn_u64 time, gn_u32 conn) {
     gn_slot s = gn_fill(GN_OP_SEND, 0, bytes);
     s.w[1] = from;
@@ -110,7 +109,7 @@ GN_FN gn_slot gn_fill_send(gn_u64 from, gn_u32 bytes, gn_u64 time, gn_u32 conn) 
     return s;
 }
 
-// A second segment for what gn_fill_send gave.
+// Adds a second segment to a slot of gn_fill_send.
 GN_FN void gn_fill_split(gn_slot *s, gn_u64 from, gn_u32 bytes) {
     s->w[0] |= (gn_u64)GN_SPLIT << 48;
     s->w[5] = bytes;
@@ -124,7 +123,7 @@ GN_FN gn_slot gn_fill_move(gn_u32 op, gn_u64 local, gn_u64 other, gn_u32 bytes) 
     return s;
 }
 
-// Of the lowest bytes of a value, 1 to 8.
+// Uses the low bytes of value, 1 to 8.
 GN_FN gn_slot gn_fill_inline(gn_u64 to, gn_u64 value, gn_u32 bytes) {
     gn_slot s = gn_fill(GN_OP_PUT, GN_INLINE, bytes);
     if (bytes < 8) value &= (1ull << bytes * 8) - 1;
@@ -140,7 +139,7 @@ GN_FN void gn_fill_operand(gn_slot *s, gn_u64 at, gn_u64 value) {
     s->w[5] = value & ~GN_LAP;
 }
 
-// A signal behind the bytes of a put.
+// Adds a signal after the bytes of a put.
 GN_FN void gn_fill_signal(gn_slot *s, gn_u64 at, gn_u64 value) {
     s->w[0] |= (gn_u64)GN_SIGNAL << 48;
     gn_fill_operand(s, at, value);
@@ -159,10 +158,9 @@ GN_FN gn_slot gn_fill_fetch_add(gn_u64 at, gn_u64 value, gn_u64 result) {
     return s;
 }
 
-// ---- slots written
-// ------------------------------------------------------------------------------------------
+// ---- writing slots ----------------------------------------------------------------------------------------
 
-// All of a slot but its ticket: the proxy does not take it yet.
+// Writes a slot except its ticket: the proxy does not accept it yet.
 GN_FN void gn_commit(const gn_tx *q, gn_u64 ticket, const gn_slot *s) {
     gn_slot *slot = &q->slots[gn_index(ticket, q->log2)];
     gn_u64 lap = gn_lap(ticket, q->log2);
@@ -170,7 +168,7 @@ GN_FN void gn_commit(const gn_tx *q, gn_u64 ticket, const gn_slot *s) {
         gn_poke(&slot->w[k], lap | (s->w[k] & ~GN_LAP));
 }
 
-// The tickets of n slots that were committed: one fence for all of them.
+// Writes the tickets of n committed slots, with one fence for all.
 GN_FN void gn_publish(const gn_tx *q, gn_u64 first, gn_u32 n) {
     gn_fence();
     for (gn_u64 t = first; t < first + n; t++)
@@ -178,18 +176,18 @@ GN_FN void gn_publish(const gn_tx *q, gn_u64 first, gn_u32 n) {
                         gn_lap(t, q->log2) | (t & ~GN_LAP));
 }
 
-// Both, of one slot.
+// Commits and publishes one slot.
 GN_FN void gn_post(const gn_tx *q, gn_u64 ticket, const gn_slot *s) {
     gn_slot with = *s;
     with.w[GN_TX_WORDS - 1] = ticket & ~GN_LAP;
     gn_write(q->slots[gn_index(ticket, q->log2)].w, GN_TX_WORDS, gn_lap(ticket, q->log2), with.w);
 }
 
-// A warp's slots: lane k with a bit in `lanes` has one, and those are tickets one behind the other, of which
-// `n` from the ticket first on, the slot of rank `from`, are written. Eight lanes write a slot's eight words
-// at once: over PCIe that is a write, where each lane's own words would be eight.
+// Writes a warp's slots: the lanes of the bitmap `lanes` have consecutive tickets, of which the n with ranks
+// from `from` on are written, with tickets from `first` on. Eight lanes write the eight words of a slot at
+// once: over PCIe this is one write instead of eight.
 GN_FN void gn_post_warp(const gn_tx *q, gn_u64 first, gn_u32 lanes, gn_u32 from, gn_u32 n, const gn_slot *s) {
-    gn_u64 w[GN_TX_WORDS]; // of this lane's slot; then word `lane % 8` of the slots of its eight lanes
+    gn_u64 w[GN_TX_WORDS]; // this lane's slot; then word `lane % 8` of the slots of its eight lanes
     gn_u32 lane = gn_lane(), word = lane % 8;
     GN_UNROLL
     for (gn_u32 k = 0; k < GN_TX_WORDS; k++)
@@ -214,8 +212,8 @@ GN_FN void gn_post_warp(const gn_tx *q, gn_u64 first, gn_u32 lanes, gn_u32 from,
     }
 }
 
-// What became of a ticket: GN_AGAIN: it is not done. GN_FAILED: it was the last one that failed; of earlier
-// ones only state->dropped tells.
+// Polls a ticket. GN_AGAIN: not completed. GN_FAILED: it is the most recent failed one; earlier failures only
+// show in state->dropped.
 GN_FN int gn_poll(const gn_tx *q, gn_u64 ticket) {
     gn_u64 completed = gn_load(&q->state->completed);
     if ((completed & ~GN_SOME_FAILED) <= ticket) return GN_AGAIN;

@@ -1,4 +1,4 @@
-// Package host hands what kernels write into their rings to queues, and what queues receive to kernels.
+// Package host is the proxy of persistent kernels: it connects their rings to transmit and receive queues.
 package host
 
 /*
@@ -24,4 +24,4 @@ import (
 )
 
 //go:embed *.h
-var _ embed.FS // an edit of a header rebuilds those that import this folder
+var _ embed.FS // editing a header rebuilds every importing package

@@ -1,8 +1,7 @@
-// context.c: a context: its block of memory, laid out as gpunetio/device/gn_ring.h says, its regions, and its
-// end.
+// context.c: contexts: the memory block with the layout of gpunetio/device/gn_ring.h, regions, and lifecycle.
 //
-// The context lives as long as its caller or one of its stages, which end with the session: a kernel that
-// never ends has its memory as long as the process.
+// A context lives as long as its caller or one of its stages, which end with the session; the memory of a
+// kernel that never ends is kept as long as the process.
 #include "gpunetio/host/context.h"
 #include "gpunetio/host/tx_remote.h"
 #include "compute/compute.h"
@@ -21,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUSY_NS   200000 // after work a ring is looked at without a pause for so long,
-#define LOOK_PART 8      // then after this part of the time for which it was idle,
-#define LOOK_NS   500000 // and at least so often
+#define BUSY_NS   200000 // after work a ring is polled continuously for this time,
+#define LOOK_PART 8      // then at intervals of this fraction of its idle time,
+#define LOOK_NS   500000 // but at least this often
 
 int dqi_gn_look_again(dqi_gn_look *l, dq_stage *st, int worked) {
     int64_t now = dq_now(st->session);
@@ -80,7 +79,7 @@ static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
     return refuse(diag, c, "transmit", k, why);
 }
 
-// Rings that take file writes, and writers, come together.
+// Rings that accept file writes require writers, and vice versa.
 static int check_writers(const dq_session *s, const dq_gn_conf *c, dq_diag *diag) {
     bool takes = c->ops >> GN_OP_FILE & 1;
     if (takes != (c->n_writers > 0))
@@ -138,8 +137,8 @@ static void add_queue(dq_gn *g, const dq_queue *q) {
         add_region(g, q->conf.regions[k], GN_READ | GN_WRITE);
 }
 
-// Where the loop engine hands buffers over by reference, those of senders come, too: regions like the
-// queue's.
+// With the loop engine, which passes buffers by reference, packets may be in senders' buffers: adds regions
+// like the queue's.
 static void add_like(dq_gn *g, const dq_queue *q) {
     for (uint32_t k = 0; k < g->session->n_regions; k++) {
         dq_region *r = g->session->regions[k];
@@ -160,7 +159,7 @@ static gn_region row_of(const dq_gn *g, uint32_t k) {
                        .rights = g->regions[k].rights};
 }
 
-// What a peer lends is nowhere here.
+// Regions lent by a peer have no local address.
 static void add_peers(dq_gn *g, const dq_gn_conf *c) {
     g->conn = c->conn;
     for (; g->n_peers < c->n_peers && g->n_regions < DQI_GN_ROWS; g->n_peers++) {
@@ -200,7 +199,7 @@ static int add_regions(dq_gn *g, const dq_gn_conf *c, dq_diag *diag) {
     return DQ_OK;
 }
 
-// Writers can take what lies in each of the regions; else the first write would have them make memory for it.
+// Prepares writers for each of the regions; otherwise the first write would allocate memory.
 static int reach_regions(const dq_gn *g, dq_diag *diag) {
     int err = DQ_OK;
     for (uint32_t w = 0; w < g->conf.n_writers && err == DQ_OK; w++)
@@ -209,11 +208,11 @@ static int reach_regions(const dq_gn *g, dq_diag *diag) {
     return err;
 }
 
-// ---- the process ------------------------------------------------------------------------------------------
+// ---- choice of the process --------------------------------------------------------------------------------
 
-// Two processes have a GPU by turns, milliseconds each: work of the program's would wait for each launch, and
-// so would a second kernel of this kind. So a kernel on a GPU has a process of its own where nothing else of
-// the program's works there.
+// A GPU is time-sliced between processes, in slices of milliseconds: the program's launches would wait for
+// it, and so would a second such kernel. So a kernel on a GPU gets its own process only if the program does
+// no other work there.
 static int choose_process(dq_gn *g, dq_diag *diag) {
     const char *why = !g->gpu                     ? NULL
                       : dqi_gpu_users(g->gpu) > 1 ? "other kernels or stages of it work on"
@@ -229,9 +228,9 @@ static int choose_process(dq_gn *g, dq_diag *diag) {
     return dqi_cuda_use(g->session, g->gpu->info.number, g->what, diag) ? DQ_OK : DQ_NOT_SUPPORTED;
 }
 
-// ---- the block --------------------------------------------------------------------------------------------
+// ---- block ------------------------------------------------------------------------------------------------
 
-// Takes what it needs of the rows, which the kernel may write over from now on.
+// Copies the data needed from the rows, which the kernel may overwrite from now on.
 static void bind(dq_gn *g, const dq_gn_conf *conf) {
     gn_context *p = (gn_context *)(void *)g->block;
     const gn_tx_row *tx = gn_at(p, p->tx);
@@ -309,11 +308,11 @@ int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
     return DQ_OK;
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- lifecycle --------------------------------------------------------------------------------------------
 
 void dqi_gn_unref(dq_gn *g) {
     if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
-    if (g->run && !g->apart && !dq_gn_ended(g)) return; // a kernel that never ends has all of it
+    if (g->run && !g->apart && !dq_gn_ended(g)) return; // a kernel that never ends owns all of it
     dqi_gn_run_free(g->run);
     if (g->lines.at && dqi_gpu_enter(g->gpu) == CU_SUCCESS) g->gpu->cu->mem_free(g->lines.at);
     dqi_shared_free(g->apart ? NULL : g->gpu, g->block, g->bytes);
@@ -405,7 +404,7 @@ bool dq_gn_idle(dq_gn *g) {
     return idle;
 }
 
-// A line that can't be read counts its packets as left behind.
+// If a line can't be read, its packets count as not taken.
 static void read_lines(dq_gn *g) {
     dq_diag none = {{0}};
     if (g->lines.at && g->run && dq_gn_ended(g)) dqi_gn_lines_home(g->gpu, &g->lines, g->what, &none);
@@ -425,7 +424,7 @@ void dq_gn_detach(dq_gn *g) {
     }
 }
 
-// ---- what is known of it ----------------------------------------------------------------------------------
+// ---- state ------------------------------------------------------------------------------------------------
 
 void dq_gn_read(dq_gn *g, dq_gn_state *out) {
     *out = (dq_gn_state){.silent_ns = -1, .restarted = g->restarted};
@@ -452,7 +451,7 @@ const char *dq_gn_fault_name(int32_t fault) { return gn_fault_name(fault); }
 static bool take_item(dqi_gn_sem *s, uint64_t *first, uint64_t *count) {
     uint64_t ready = gn_load(&s->producer->ready) & ~GN_SEM_END;
     if (ready <= s->taken || ready - s->done > UINT64_C(1) << s->log2)
-        return false; // the last: not a counter
+        return false; // the latter: not a valid counter
     const gn_sem_item *item = &s->items[gn_index(s->taken, s->log2)];
     *first = gn_peek(&item->first);
     *count = gn_peek(&item->count);

@@ -1,5 +1,4 @@
-// context.h: what the files of this folder share: a context, its rings, and how often an idle ring is looked
-// at.
+// context.h: shared by the files of this folder: context, rings, and the polling interval of idle rings.
 #ifndef DQI_PROXY_CONTEXT_H
 #define DQI_PROXY_CONTEXT_H
 
@@ -16,57 +15,57 @@
 
 #include <pthread.h>
 
-// When a ring is looked at next: at once for a while after work, then ever less often.
+// Polling state of a ring: continuous for some time after work, then less and less often.
 typedef struct dqi_gn_look {
     int64_t worked_ns; // session time of the last work
 } dqi_gn_look;
 
-// A burst on its way, or none, and the tickets that are done when it is.
+// A submitted burst or operation, or none, and the tickets that complete with it.
 typedef struct dqi_gn_flight {
     dq_burst *b;
-    dq_op *op;    // or an operation over a connection
-    uint64_t end; // ticket behind the last
+    dq_op *op;    // operation over a connection or to a file
+    uint64_t end; // ticket after the last one
     uint64_t bytes, packets;
     int64_t since; // with timers: when it was taken
     uint32_t what; // gn_op of op
 } dqi_gn_flight;
 
 #define DQI_GN_FLIGHTS 256 // a power of two
-#define DQI_GN_ROWS    256 // regions of a session
+#define DQI_GN_ROWS    256 // maximum regions of a context
 
 typedef struct dqi_gn_tx {
     dq_gn *gn;
     dq_stage *stage;
     dq_queue *queue;
     dqi_burst_pool *bursts;
-    dqi_op_pool *pool; // of operations, for a place in flights each; NULL: the ring takes none
+    dqi_op_pool *pool; // operations, one per entry of flights; NULL: the ring needs none
     gn_slot *slots;
     gn_tx_state *state;
     gn_tx_posted *posted;
     uint32_t log2, ops;
     dqi_gn_look look;
     dqi_gn_flight flights[DQI_GN_FLIGHTS];
-    uint64_t first_flight, n_flights; // numbers; place k % DQI_GN_FLIGHTS
-    bool has_next; // made, and not handed over yet: the queue was full; without packets next is NULL
+    uint64_t first_flight, n_flights; // numbers; entry k % DQI_GN_FLIGHTS
+    bool has_next; // prepared but not submitted: the queue was full; next NULL: without packets
     dq_burst *next;
     uint64_t next_end;
-    uint32_t most;  // bytes of a packet
-    uint32_t conn;  // the last one that was there
-    dq_op *next_op; // of next_bytes, where next is an operation
+    uint32_t most;  // maximum bytes of a packet
+    uint32_t conn;  // last one known to exist
+    dq_op *next_op; // with next_bytes, if next is an operation
     uint32_t next_bytes, next_what;
-    int64_t next_since, began_ns; // next was taken; the descriptor at `accepted` was begun
+    int64_t next_since, began_ns; // when next was taken; when the descriptor at `accepted` was started
     struct dqi_histogram *took;   // tx_timers.c; NULL: no timers
-    dq_burst *scratch;            // a buffer that operations over a connection have words in; NULL: none yet
-    _Atomic uint64_t accepted, completed; // as in state, of which the kernel may have made anything
+    dq_burst *scratch; // buffer with words of operations over a connection; NULL: not allocated yet
+    _Atomic uint64_t accepted, completed; // as in state, which the kernel may have overwritten
     dqi_count refused;
     uint64_t flying, most_flying; // bytes in flights
-    int64_t deficit;              // bytes that it may still hand over in this round
-    uint64_t copied;              // bytes of the copy at `accepted` that are done
-    uint32_t missed;              // times that the ticket at `accepted` was not there
-    int64_t hole_ns;              // since when others wait behind a ticket that is not there; 0: none
+    int64_t deficit;              // bytes it may still submit in this round
+    uint64_t copied;              // bytes of the copy at `accepted` done so far
+    uint32_t missed;              // polls that did not find the ticket at `accepted`
+    int64_t hole_ns;              // since when others wait behind a missing ticket; 0: none
     dqi_counters c;
     dqi_gauge held;
-    _Atomic uint32_t fault; // the last one
+    _Atomic uint32_t fault; // last gn_fault
     _Atomic bool broken, detached;
 } dqi_gn_tx;
 
@@ -81,10 +80,10 @@ typedef struct dqi_gn_rx {
     uint32_t log2;
     int32_t policy;
     dqi_gn_look look;
-    dqi_gn_flight *held_bursts; // a place for each slot
+    dqi_gn_flight *held_bursts; // an entry per slot
     uint64_t first_held, n_held;
     _Atomic uint64_t filled;
-    uint64_t head;                // tickets below it are released
+    uint64_t head;                // lower tickets are released
     uint32_t region[DQ_MAX_SEGS]; // row of the queue's k-th region
     uint64_t dropped;
     dqi_counters c;
@@ -92,7 +91,7 @@ typedef struct dqi_gn_rx {
     _Atomic bool detached;
 } dqi_gn_rx;
 
-// A semaphore, as the script takes from it.
+// A semaphore consumed by the script.
 typedef struct dqi_gn_sem {
     gn_sem_producer *producer;
     gn_sem_consumer *consumer;
@@ -103,9 +102,9 @@ typedef struct dqi_gn_sem {
 
 typedef struct dqi_gn_run dqi_gn_run; // kernel_run.c
 
-// The lines of rings that a kernel on a GPU keeps in the GPU's memory, transmit rings' first.
+// Private lines of rings in the GPU's memory, for a kernel on a GPU; transmit rings first.
 typedef struct dqi_gn_lines {
-    cu_ptr at; // 0: there are none
+    cu_ptr at; // 0: none
     uint32_t n_tx, n_rx;
     gn_rx_local *home[DQ_GN_RINGS]; // of each receive ring, in the block
 } dqi_gn_lines;
@@ -115,56 +114,56 @@ struct dq_gn {
     char name[DQ_NAME_LEN], what[DQ_NAME_LEN + 16];
     dq_session *session;
     dq_gn_conf conf; // without its name
-    dqi_gpu *gpu;    // NULL: the host runs the kernel
+    dqi_gpu *gpu;    // NULL: kernel on the host
     uint8_t *block;
     size_t bytes;
-    bool apart;         // its kernel runs in a process of its own
-    dqi_gn_lines lines; // else, of a kernel on a GPU
+    bool apart;         // the kernel runs in its own process
+    dqi_gn_lines lines; // otherwise, for a kernel on a GPU
     gn_proxy_words *proxy;
     gn_kernel_words *kernel;
     dqi_gn_tx tx[DQ_GN_RINGS];
     dqi_gn_rx rx[DQ_GN_RINGS];
     dqi_gn_sem sems[DQ_GN_SEMS];
     uint32_t n_tx, n_rx, n_sems;
-    gn_region regions[DQI_GN_ROWS]; // the proxy's own copy of the rows; bound: what they are of
-    dq_region *bound[DQI_GN_ROWS];  // NULL: a peer's, of the last n_peers rows
+    gn_region regions[DQI_GN_ROWS]; // the proxy's own copy of the rows
+    dq_region *bound[DQI_GN_ROWS];  // their regions; NULL: a peer's, in the last n_peers rows
     dq_remote peers[DQ_GN_REGIONS];
     uint32_t n_regions, n_peers, conn;
     dqi_gn_run *run;      // NULL: not started
-    uint64_t beat;        // of kernel, as it was seen last,
-    int64_t beat_ns;      // and when it changed
-    pthread_mutex_t lock; // of the run's replacement, and of the semaphores as the script has them
+    uint64_t beat;        // last value in `kernel`
+    int64_t beat_ns;      // when it last changed
+    pthread_mutex_t lock; // protects replacement of the run, and the script's semaphores
     uint32_t restarted;
-    _Atomic bool aborted, died; // died: its kernel has, and was not replaced yet
+    _Atomic bool aborted, died; // died: its kernel has died and is not replaced yet
 };
 
-// The row of a region, or UINT32_MAX.
+// Returns the row of a region, or UINT32_MAX.
 uint32_t dqi_gn_row(const dq_gn *g, const dq_region *r);
-// One holder less.
+// Releases a reference.
 void dqi_gn_unref(dq_gn *g);
-// Says when the stage is polled next. Returns worked.
+// Sets the next poll time of the stage. Returns worked.
 int dqi_gn_look_again(dqi_gn_look *l, dq_stage *st, int worked);
 
-// Each makes the stage of a ring whose memory is there. Control thread.
+// Create the stage of a ring with initialized memory. Control thread.
 int dqi_gn_tx_open(dqi_gn_tx *t, dq_session *s, const char *name, dq_diag *diag);
 int dqi_gn_rx_open(dqi_gn_rx *r, dq_session *s, const char *name, dq_diag *diag);
-// Lets go of what a ring holds that nobody will take any more; its poller stands still.
+// Release everything a ring references; its poller is paused.
 void dqi_gn_tx_detach(dqi_gn_tx *t);
 void dqi_gn_rx_detach(dqi_gn_rx *r);
 // Frees the run; its kernel has ended.
 void dqi_gn_run_free(dqi_gn_run *run);
-// Lays the block out and writes it: rings and semaphores are empty, tickets go on.
+// Lays out and initializes the block: rings and semaphores are empty, tickets continue.
 int dqi_gn_write_block(dq_gn *g, dq_diag *diag);
 
-// Has what a kernel keeps of its rings for itself, from their first tickets on, lie in the GPU's memory: the
-// block's rows say where. l->at is the caller's to free.
+// Places the kernel's private ring state, starting at the first tickets, in the GPU's memory, and updates the
+// block's rows. The caller frees l->at.
 int dqi_gn_local_lines(dqi_gpu *g, uint8_t *block, dqi_gn_lines *l, const char *what, dq_diag *diag);
-// The kernel has ended: writes what it had taken of each receive ring to the block.
+// Writes the kernel's progress in each receive ring back to the block. The kernel has ended.
 int dqi_gn_lines_home(dqi_gpu *g, const dqi_gn_lines *l, const char *what, dq_diag *diag);
 
-// renewal.c: a kernel has died. Its rings take nothing any more; at once, on any thread.
+// renewal.c. Breaks the rings of a kernel that has died: they accept no more. Any thread.
 void dqi_gn_break(dq_gn *g);
-// Its rings let go of what they hold and begin anew, for another kernel. Control thread.
+// Empties and restarts its rings for another kernel. Control thread.
 void dqi_gn_renew(dq_gn *g);
 
 #endif

@@ -1,8 +1,8 @@
-// dq_gn.h: contexts: what a persistent kernel has to send, receive and signal with.
+// dq_gn.h: contexts, through which persistent kernels send, receive and signal.
 //
-// A context is a block of memory that both sides see (gpunetio/device/gn_ring.h): rings, semaphores, regions.
-// The proxy is two kinds of stages, one a ring, which the pollers of the context's queues poll. A kernel is
-// untrusted: what it wrote is checked before anything is done with it.
+// A context is a memory block shared by both sides (gpunetio/device/gn_ring.h): rings, semaphores, regions.
+// The proxy consists of a stage per ring, polled by the pollers of the context's queues. Kernels are
+// untrusted: everything they write is validated before use.
 #ifndef DQ_GN_H
 #define DQ_GN_H
 
@@ -15,84 +15,84 @@ typedef struct dq_gn dq_gn;
 #define DQ_GN_REGIONS 32
 #define DQ_GN_SEMS    64
 #define DQ_GN_WRITERS 16
-#define DQ_GN_BLOCK   (UINT64_C(1) << 20) // bytes of a context's block at most
+#define DQ_GN_BLOCK   (UINT64_C(1) << 20) // maximum bytes of a context's block
 
 typedef struct dq_gn_conf {
-    const char *name;                            // of the kernel, in errors and of the rings' lines
-    int32_t gpu;                                 // DQ_HOST_GPU: the host runs the kernel
-    dq_queue *tx[DQ_GN_RINGS], *rx[DQ_GN_RINGS]; // of one session; several rings may have one queue
+    const char *name;                            // of the kernel, in errors and of the rings' ledger lines
+    int32_t gpu;                                 // DQ_HOST_GPU: kernel on the host
+    dq_queue *tx[DQ_GN_RINGS], *rx[DQ_GN_RINGS]; // of one session; several rings may share a queue
     uint32_t n_tx, n_rx;
-    uint32_t tx_slots, rx_slots, sem_slots; // a power of two each
-    uint32_t ops;                           // bit k: transmit rings take gn_op k
-    dq_region *regions[DQ_GN_REGIONS];      // in the kernel's reach; those of the queues come before them,
+    uint32_t tx_slots, rx_slots, sem_slots; // each a power of two
+    uint32_t ops;                           // bit k: transmit rings accept gn_op k
+    dq_region *regions[DQ_GN_REGIONS];      // accessible to the kernel; numbered after those of the queues,
     uint32_t n_regions;
-    dq_region *remote[DQ_GN_REGIONS]; // and those that stand for a peer's behind them
+    dq_region *remote[DQ_GN_REGIONS]; // and before these, which represent a peer's
     uint32_t n_remote, n_sems;
-    uint32_t conn;                  // of the transmit queues' interface, 0: none: whose peer lends
-    dq_remote peers[DQ_GN_REGIONS]; // this, behind all regions
+    uint32_t conn;                  // connection of the transmit queues' interface, 0: none; its peer lends
+    dq_remote peers[DQ_GN_REGIONS]; // these regions, numbered last
     uint32_t n_peers;
-    dq_stage *writers[DQ_GN_WRITERS]; // of files, by the numbers that the kernel knows them by
+    dq_stage *writers[DQ_GN_WRITERS]; // file writers, by their number in the kernel
     uint32_t n_writers;
-    int32_t policy;    // dq_policy of receive rings that are full
-    uint64_t limit_ns; // of a kernel's waits that name none
-    bool timers;       // histograms of what operations took
-    uint64_t first;    // ticket of all rings: 0, but in tests
-    // of a kernel that runs in a process of its own
-    uint64_t silence_ns; // for which it may be silent (gn_beat, waits) before it is killed
-    uint32_t restarts;   // how often one that died is started anew
+    int32_t policy;    // dq_policy of full receive rings
+    uint64_t limit_ns; // default limit of the kernel's waits
+    bool timers;       // record histograms of operation times
+    uint64_t first;    // initial ticket of all rings: 0 except in tests
+    // for a kernel in its own process
+    uint64_t silence_ns; // maximum time without a sign of life (gn_beat, waits) before it is killed
+    uint32_t restarts;   // maximum restarts after its death
 } dq_gn_conf;
 
-// Makes a context in an open session: rings, and a stage of each: out_rx gets those of receive rings, which
-// belong into a pipe of their queue each. INVALID_PARAMETER names ring and kernel. Control thread.
+// Creates a context in an open session: rings, with a stage each. out_rx gets the stages of receive rings, to
+// be added to a pipe of their queue. INVALID_PARAMETER names ring and kernel. Control thread.
 int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **out_rx, dq_diag *diag);
-// The number that the kernel knows a region by (gn_place), or -1: it was not given.
+// Returns the kernel's number of a region (gn_place), or -1 if it has no access.
 int dq_gn_region(const dq_gn *g, const dq_region *r);
-// The same of the k-th of what the connection's peer lends.
+// Returns the same for the k-th region lent by the connection's peer.
 uint32_t dq_gn_peer(const dq_gn *g, uint32_t k);
-// Whether all blocks of the grid run at the same time, as a persistent kernel's have to.
+// Checks that all blocks of the grid can run concurrently, as persistent kernels require.
 int dq_gn_check_grid(const char *what, const dq_kernel *k, const dq_grid *grid, dq_diag *diag);
-// Starts the kernel: args are as of a launch, one of kind DQ_ARG_NUMBER gets the context's address where its
-// value is DQ_GN_PORT. Once. *op: an operation of one part that ends with the kernel.
+// Starts the kernel, once: args are as for a launch; an argument DQ_ARG_NUMBER with value DQ_GN_PORT becomes
+// the context's address. *op: an operation of one part that completes when the kernel ends.
 #define DQ_GN_PORT UINT64_MAX
 int dq_gn_start(dq_gn *g, dq_kernel *k, const dq_grid *grid, const dq_kernel_arg *args, uint32_t n,
                 dq_op **op, dq_diag *diag);
-// Ends every wait of the kernel, which then ends by itself.
+// Ends all waits of the kernel, which then ends by itself.
 void dq_gn_abort(dq_gn *g);
-// Looks for the kernel's end; true: it has ended, or never began. One that died is started anew here. Control
-// thread.
+// Checks for the kernel's end; returns true if it has ended or was never started. Restarts a kernel that
+// died. Control thread.
 bool dq_gn_ended(dq_gn *g);
-// Ends a kernel that doesn't, soon. False: it runs in the program's process, and can't be ended. Control
-// thread.
+// Kills a kernel that does not end. Returns false if it runs in the program's process and can't be killed.
+// Control thread.
 bool dq_gn_kill(dq_gn *g);
-// Whether what the kernel has posted is done. Any thread.
+// Whether all operations posted by the kernel have completed. Any thread.
 bool dq_gn_idle(dq_gn *g);
-// The queue that holds what the kernel sent, where nothing reads it and nothing else has it: until something
-// reads that queue the kernel's ring is not done. NULL: there is none. Control thread.
+// Returns the unread receive queue that holds the kernel's sent packets, if no other reference to them
+// exists: the kernel's ring can't complete until the queue gets a consumer. NULL: none. Control thread.
 dq_queue *dq_gn_unread(dq_gn *g);
-// The kernel has ended: rings take nothing any more, and let go of what they hold.
+// Detaches the rings after the kernel's end: they accept no more, and release everything.
 void dq_gn_detach(dq_gn *g);
-// The caller lets go of it. It is freed with the session, as its stages are.
+// Releases the caller's reference. The context is freed with the session, like its stages.
 void dq_gn_release(dq_gn *g);
 
 typedef struct dq_gn_state {
-    uint64_t posted, completed, dropped; // of transmit tickets, all rings
+    uint64_t posted, completed, dropped; // transmit tickets, all rings
     uint64_t received;                   // descriptors written
-    int64_t silent_ns;                   // since the kernel was last heard of; -1: it never was
-    uint32_t broken;                     // rings that are
-    uint32_t restarted;                  // how often the kernel died and was started anew
-    int32_t fault;                       // the last fault of a ring; 0: none
-    int32_t abi_differs;                 // the kernel was compiled against another version of gn.h
+    int64_t silent_ns;                   // since the kernel's last sign of life; -1: none so far
+    uint32_t broken;                     // broken rings
+    uint32_t restarted;                  // restarts after the kernel's death
+    int32_t fault;                       // last gn_fault of a ring; 0: none
+    int32_t abi_differs;                 // the kernel was compiled with another version of gn.h
 } dq_gn_state;
 void dq_gn_read(dq_gn *g, dq_gn_state *out);
 const char *dq_gn_fault_name(int32_t fault);
 
-// The next item of a semaphore that the kernel produces, taken by the caller, who says when it is done with
-// it. False: there is none now. One thread a semaphore.
+// Takes the next item of a semaphore produced by the kernel; dq_gn_sem_done releases it. Returns false if
+// none is ready. One thread per semaphore.
 bool dq_gn_sem_take(dq_gn *g, uint32_t sem, uint64_t *first, uint64_t *count);
 void dq_gn_sem_done(dq_gn *g, uint32_t sem);
 
-// Polls what a queue's poller polls, once, on the calling thread: queues without a worker alone, else
-// NOT_SUPPORTED. *work: what was done.
+// Polls everything that the pollers of the interface's queues poll, once, on the calling thread; only for
+// queues without a worker, otherwise NOT_SUPPORTED. *work: the work done.
 int dq_iface_progress(dq_iface *i, uint32_t *work, dq_diag *diag);
 
 #endif

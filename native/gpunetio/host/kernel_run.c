@@ -1,7 +1,7 @@
-// kernel_run.c: a persistent kernel runs beside the proxy: in a worker, a process of its own (worker.h), or,
-// on a GPU where the program has more to do, launched once. It ends by itself; an abort ends its waits. A
-// worker that dies, or is not heard of, is ended: its rings are broken at once, by the thread that watches
-// it, and the next look at the kernel replaces it.
+// kernel_run.c: execution of a persistent kernel concurrently with the proxy: in a worker process (worker.h),
+// or, on a GPU with other work of the program, as a single launch. It ends by itself; an abort ends its
+// waits. A worker that dies or shows no sign of life is killed: the thread that watches it breaks its rings
+// immediately, and the next check of the kernel replaces it.
 #include "compute/arguments.h"
 #include "compute/launch.h"
 #include "core/clock.h"
@@ -18,23 +18,23 @@
 #include <string.h>
 
 #define HOST_BLOCKS 64  // a thread each
-#define LOOK_MS     100 // between two looks whether the kernel is heard of
+#define LOOK_MS     100 // between two checks for a sign of life
 
-// What has become of the worker. DIED: it may be replaced.
+// State of the worker. DIED: may be replaced.
 enum { RUNS, DIED, ENDED };
 
 struct dqi_gn_run {
     dq_gn *gn;
     dq_kernel *kernel;
     dq_op *op;
-    dq_kernel_arg args[DQ_MAX_KERNEL_ARGS]; // arrays are held
+    dq_kernel_arg args[DQ_MAX_KERNEL_ARGS]; // arrays are referenced
     uint32_t n_args;
     dq_launcher *launcher; // of a kernel in the program's process
-    // in a process of its own
+    // for a kernel in its own process
     dqi_worker_kit kit;
     dqi_worker worker;
-    pthread_t thread; // that watches it
-    bool watched;     // there is one
+    pthread_t thread; // watches the worker
+    bool watched;     // the thread exists
     _Atomic int state;
     _Atomic bool killed; // by the program
     char why[256];       // how it died
@@ -45,7 +45,7 @@ static uint64_t threads_of(const dq_grid *g) { return (uint64_t)g->block[0] * g-
 
 // ---- checks -----------------------------------------------------------------------------------------------
 
-// Blocks that run at the same time: all of a persistent kernel's have to.
+// Returns how many blocks can run concurrently: a persistent kernel requires this of all its blocks.
 static int most_blocks(const dq_kernel *k, const dq_grid *g, uint64_t *most, dq_diag *diag) {
     int each = 0;
     *most = HOST_BLOCKS;
@@ -87,8 +87,8 @@ static int no_memory(const dq_gn *g, dq_diag *diag) {
 
 // ---- watching ---------------------------------------------------------------------------------------------
 
-// Waits until the worker has something to say, is no more, or was killed. True: it was, as its kernel was not
-// heard of. Looks are counted, not the time between them: a program that stood still has not listened.
+// Waits until the worker answers, ends, or is killed. Returns true if it was killed for lack of a sign of
+// life. Counts checks, not time: while the program is stopped it does not check.
 static bool hear(dqi_gn_run *r) {
     struct pollfd p = {.fd = r->worker.socket, .events = POLLIN};
     uint64_t beat = 0, most = r->gn->conf.silence_ns / 1000000, quiet = 0;
@@ -119,13 +119,13 @@ static void say_why(dqi_gn_run *r, bool silent, const char *text) {
         snprintf(r->why, sizeof r->why, "%s", text);
 }
 
-// Rings are broken before the process is waited for: a GPU's takes a while to end.
+// Breaks the rings before waiting for the process: one with a GPU takes some time to end.
 static void *watch(void *arg) {
     dqi_gn_run *r = arg;
     dqi_worker_word word = {0};
     bool silent = hear(r);
     bool ended, said = dqi_worker_hear(&r->worker, 0, &word, &ended);
-    bool died = !said || (r->gn->gpu && word.is != DQ_OK); // a context is no good after an error
+    bool died = !said || (r->gn->gpu && word.is != DQ_OK); // a GPU context is unusable after an error
     if (died) dqi_gn_break(r->gn);
     dqi_worker_end(&r->worker, said ? NULL : &word);
     if (died) say_why(r, silent, word.text);
@@ -153,7 +153,7 @@ static int start_worker(dqi_gn_run *r, dq_diag *diag) {
     return dqi_fail(diag, err, "%s: a thread: %s", r->gn->what, dq_err_name(err));
 }
 
-// The worker died: it is replaced, or its rings are closed for good.
+// Replaces a dead worker, or detaches its rings.
 static void replace(dqi_gn_run *r) {
     dq_gn *g = r->gn;
     dq_diag diag = {{0}};
@@ -172,7 +172,7 @@ static void replace(dqi_gn_run *r) {
     atomic_store(&r->state, ENDED);
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- lifecycle --------------------------------------------------------------------------------------------
 
 void dqi_gn_run_free(dqi_gn_run *r) {
     if (!r) return;

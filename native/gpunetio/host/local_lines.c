@@ -1,12 +1,12 @@
-// local_lines.c: what a kernel on a GPU keeps of its rings for itself lies in the GPU's memory, a line a
-// ring. At the kernel's end what it had taken is written to the block's own lines.
+// local_lines.c: private ring state of a kernel on a GPU, one line per ring in the GPU's memory. At the
+// kernel's end its progress is written back to the block's own lines.
 #include "compute/compute.h"
 #include "core/err.h"
 #include "gpunetio/host/context.h"
 
 #include <string.h>
 
-#define LINE 128 // bytes of a line that a GPU has to itself
+#define LINE 128 // bytes of a line, as accessed by a GPU
 
 typedef uint64_t line_words[LINE / 8];
 

@@ -1,6 +1,5 @@
-// renewal.c: what becomes of a context whose kernel has died. Nobody else writes its block then: rings begin
-// anew in the same memory, with the tickets behind those that were taken, so that counters and lines of the
-// ledger go on.
+// renewal.c: restarts a context whose kernel has died. The block then has no other writer: rings restart in
+// the same memory, with the tickets after those already taken, so that counters and ledger lines continue.
 #include "pipeline/poller.h"
 #include "pipeline/stage.h"
 #include "gpunetio/host/context.h"
@@ -13,7 +12,7 @@ void dqi_gn_break(dq_gn *g) {
     }
 }
 
-// What was handed over goes its way; nobody waits for it any more.
+// Resets the ring; submitted bursts are sent, without completion.
 static void empty_tx(dqi_gn_tx *t) {
     t->first_flight = t->n_flights = 0;
     t->flying = t->copied = 0;
@@ -23,7 +22,7 @@ static void empty_tx(dqi_gn_tx *t) {
     atomic_store(&t->broken, false);
 }
 
-// The pollers of all rings, each once.
+// Collects the distinct pollers of all rings.
 static uint32_t pollers_of(const dq_gn *g, dqi_poller **out) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < g->n_tx + g->n_rx; k++) {
@@ -40,7 +39,7 @@ static void begin_anew(dq_gn *g) {
     dq_diag none = {{0}};
     for (uint32_t k = 0; k < g->n_tx; k++)
         empty_tx(&g->tx[k]);
-    dqi_gn_write_block(g, &none); // its memory is there
+    dqi_gn_write_block(g, &none); // it is allocated already
     if (atomic_load(&g->aborted)) gn_store(&g->proxy->abort, 1);
     atomic_store(&g->died, false);
     for (uint32_t k = 0; k < g->n_tx; k++)

@@ -1,5 +1,5 @@
-// rx_ring.c: the receive proxy: a stage in a pipe of the queue. It writes a descriptor for each segment of a
-// packet and holds the burst until the kernel has released all of them; looking for that is its poll.
+// rx_ring.c: receive proxy: a stage in a pipe of the queue. It writes a descriptor per segment of each packet
+// and references the burst until the kernel has released all of them, which its poll checks.
 #include "core/clock.h"
 #include "core/err.h"
 #include "pipeline/dq_pipeline.h"
@@ -12,9 +12,9 @@
 
 static uint64_t slots_of(const dqi_gn_rx *r) { return UINT64_C(1) << r->log2; }
 
-// ---- what is let go ---------------------------------------------------------------------------------------
+// ---- releasing --------------------------------------------------------------------------------------------
 
-// Counts the burst's first `had` packets as received, and the others as left behind.
+// Counts the burst's first `had` packets as received, and the rest as not taken.
 static void end(dqi_gn_rx *r, dqi_gn_flight *f, uint32_t had) {
     uint32_t n = (uint32_t)f->packets;
     dqi_add(&r->c.out, had);
@@ -25,7 +25,7 @@ static void end(dqi_gn_rx *r, dqi_gn_flight *f, uint32_t had) {
     r->first_held++;
 }
 
-// Lets bursts go whose descriptors are all released.
+// Releases bursts whose descriptors are all released.
 static int let_go(dqi_gn_rx *r) {
     uint64_t filled = atomic_load_explicit(&r->filled, memory_order_relaxed), was = r->first_held;
     while (r->head != filled && gn_load(&r->released[gn_index(r->head, r->log2)]) == r->head + 1)
@@ -38,10 +38,10 @@ static int let_go(dqi_gn_rx *r) {
     return (int)(r->first_held - was);
 }
 
-// ---- what comes in ----------------------------------------------------------------------------------------
+// ---- receiving --------------------------------------------------------------------------------------------
 
-// The row of the region in which this arena offset lies; the loop engine hands senders' buffers over. The one
-// of the packet before mostly.
+// Returns the row of the region with this arena offset, usually that of the previous packet; the loop engine
+// passes senders' buffers.
 static uint32_t row_of(dqi_gn_rx *r, uint32_t s, uint64_t off) {
     if (!dqi_region_has(r->gn->bound[r->region[s]], off)) {
         uint32_t row = dqi_gn_row(r->gn, dqi_off_region(r->gn->session, off));
@@ -51,13 +51,13 @@ static uint32_t row_of(dqi_gn_rx *r, uint32_t s, uint64_t off) {
     return r->region[s];
 }
 
-// Since the session's start.
+// Converts a receive time to ns since the session's start.
 static gn_u64 time_of(const dqi_gn_rx *r, int64_t ts) {
     int64_t start = dq_start_ns(r->gn->session);
     return ts > start ? (gn_u64)(ts - start) : 0;
 }
 
-// A packet out of the kernel's reach comes with 0 bytes.
+// Writes the descriptors of a packet; one the kernel can't access has 0 bytes.
 static void write_packet(dqi_gn_rx *r, const dq_burst *b, uint32_t i, uint64_t *ticket) {
     for (uint32_t s = 0; s < b->nseg; s++, (*ticket)++) {
         uint32_t row = row_of(r, s, b->off[s][i]);
@@ -72,7 +72,7 @@ static void write_packet(dqi_gn_rx *r, const dq_burst *b, uint32_t i, uint64_t *
     }
 }
 
-// Packets from `first` on that there is room for.
+// Returns how many packets from `first` on fit into the ring.
 static uint32_t room(const dqi_gn_rx *r, const dq_burst *b, uint32_t first) {
     uint64_t used = atomic_load_explicit(&r->filled, memory_order_relaxed) - r->head;
     uint64_t n = (slots_of(r) - used) / b->nseg;
@@ -88,7 +88,7 @@ static void write_packets(dqi_gn_rx *r, const dq_burst *b, uint32_t first, uint3
     gn_store(&r->state->filled, ticket);
 }
 
-// The burst is the ring's until its first n packets are released.
+// References the burst until its first n packets are released.
 static void keep(dqi_gn_rx *r, dq_burst *b, uint32_t n) {
     if (n == 0) {
         dq_burst_unref(b);
@@ -116,7 +116,7 @@ static int rx_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
     let_go(r);
     uint32_t n = gone ? 0 : room(r, in, node->turn);
     if (n > 0) write_packets(r, in, node->turn, n);
-    r->look.worked_ns = 0; // it is looked at without a pause again
+    r->look.worked_ns = 0; // poll continuously again
     st->next_ns = 0;
     node->turn += n;
     if (node->turn < in->n && r->policy == DQ_POLICY_WAIT && !gone) return DQ_NOT_READY;
@@ -127,14 +127,14 @@ static int rx_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
     return DQ_OK;
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static int rx_poll(dq_stage *st) {
     dqi_gn_rx *r = st->impl;
     if (atomic_load_explicit(&r->detached, memory_order_relaxed)) return 0;
     int work = let_go(r);
     dqi_gn_look_again(&r->look, st, work);
-    if (r->first_held == r->n_held) st->next_ns = INT64_MAX; // nothing to wait for
+    if (r->first_held == r->n_held) st->next_ns = INT64_MAX; // nothing to release
     return work;
 }
 
@@ -153,14 +153,14 @@ static void rx_line(const dq_stage *st, dq_line *line) {
     dqi_line_add(line, &((const dqi_gn_rx *)st->impl)->c);
 }
 
-// Of a burst that is held, the packets below this ticket.
+// Returns how many packets of a held burst are below this ticket.
 static uint32_t packets_below(const dqi_gn_flight *f, uint64_t ticket) {
     uint64_t first = f->end - f->packets * f->b->nseg;
     if (ticket >= f->end) return (uint32_t)f->packets;
     return ticket <= first ? 0 : (uint32_t)((ticket - first) / f->b->nseg);
 }
 
-// A kernel that ended had what it took from the ring, given back or not; of one that died that is not known.
+// Returns the end of the tickets taken by an ended kernel, released or not; unknown for one that died.
 static uint64_t had_below(const dqi_gn_rx *r) {
     uint64_t taken = gn_load(&r->local->taken), filled = atomic_load(&r->filled);
     bool known = !atomic_load(&r->gn->died) && taken - r->head <= filled - r->head;

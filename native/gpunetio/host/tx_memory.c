@@ -1,6 +1,6 @@
-// tx_memory.c: put, get and add where the peer's memory is a region of this session (the loop engine), and
-// copies between the kernel's own regions. The CPU does them, in the order of their tickets; long ones in
-// parts, so that other rings go on meanwhile.
+// tx_memory.c: put, get and add if the peer's memory is a region of this session (loop engine), and copies
+// between the kernel's regions. The CPU executes them in the order of tickets; long ones in parts, so that
+// other rings progress meanwhile.
 #include "gpunetio/host/tx_memory.h"
 
 #include <string.h>
@@ -20,16 +20,16 @@ int dqi_gn_memory_fault(const dqi_gn_tx *t, const gn_desc *d) {
     return in_reach ? GN_FAULT_NONE : GN_FAULT_RIGHTS;
 }
 
-// Adds to 64 bits that kernels on this host may add to, too.
+// Atomic, as kernels on this host may add to the same word.
 static uint64_t add(const dqi_gn_tx *t, gn_u64 place, uint64_t n) {
     return __atomic_fetch_add((uint64_t *)(void *)at(t, place), n, __ATOMIC_ACQ_REL);
 }
 
-// Moves the next part. True: all of it is there.
+// Copies the next part; returns true when complete.
 static bool move(dqi_gn_tx *t, gn_u64 to, gn_u64 from, uint64_t bytes) {
     uint8_t *dst = at(t, to);
     const uint8_t *src = at(t, from);
-    if (t->copied > bytes) t->copied = 0; // the kernel wrote into a slot that it had published
+    if (t->copied > bytes) t->copied = 0; // the kernel modified a published slot
     uint64_t n = bytes - t->copied < PART ? bytes - t->copied : PART;
     memmove(dst + t->copied, src + t->copied, n);
     t->copied += n;
@@ -48,7 +48,7 @@ static bool put(dqi_gn_tx *t, const gn_desc *d) {
     return true;
 }
 
-// Counts an operation that is done: of copies, and of those on memory of peers.
+// Counts a completed operation: copies, and those on a peer's memory.
 static void count(dqi_gn_tx *t, const gn_desc *d) {
     bool copy = d->op == GN_OP_COPY;
     dqi_add(&t->c.extra[copy ? DQ_EXTRA_COPIES : DQ_EXTRA_ONE_SIDED], 1);

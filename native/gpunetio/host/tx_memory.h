@@ -1,13 +1,13 @@
-// tx_memory.h: descriptors that move bytes between regions.
+// tx_memory.h: descriptors that copy bytes between regions.
 #ifndef DQI_PROXY_TX_MEMORY_H
 #define DQI_PROXY_TX_MEMORY_H
 
 #include "gpunetio/host/context.h"
 
-// Whether the CPU reaches what a checked descriptor names: a gn_fault.
+// Checks that the CPU can access the memory of a validated descriptor; returns a gn_fault.
 int dqi_gn_memory_fault(const dqi_gn_tx *t, const gn_desc *d);
-// Does what a checked descriptor other than a send says. False: not all of it yet, the same again later.
-// Poller's thread.
+// Executes a validated descriptor other than a send. Returns false if incomplete: call again. Poller's
+// thread.
 bool dqi_gn_memory(dqi_gn_tx *t, const gn_desc *d);
 
 #endif

@@ -1,8 +1,8 @@
 // tx_remote.c: put, get and add over a connection (RDMA): a descriptor becomes operations of the connection,
-// in the order of tickets; a signal is an atomic behind the bytes, which reliable connections keep in order.
+// in the order of tickets; a signal is an atomic after the bytes, ordered by the reliable connection.
 //
-// Inline bytes, and what an atomic gives back that nobody asked for, need memory that the device knows: words
-// in a buffer of the queue's, a part for each operation on its way.
+// Inline bytes and discarded results of atomics need registered memory: words in a buffer of the queue, a
+// part per pending operation.
 #include "core/region.h"
 #include "pipeline/op.h"
 #include "pipeline/queue.h"
@@ -26,7 +26,7 @@ static bool needs_part(const gn_desc *d) {
     return d->flags & (GN_INLINE | GN_SIGNAL) || (d->op == GN_OP_ADD && !(d->flags & GN_RESULT));
 }
 
-// Where the next operation's part is in the scratch buffer's region; false: all are on their way.
+// Returns the offset of the next operation's part in the scratch buffer's region; false: all are in use.
 static bool part_of(dqi_gn_tx *t, uint64_t *offset) {
     dq_region *r = t->queue->conf.regions[0];
     if (!t->scratch && dq_rma_alloc(t->queue, r, 1, &t->scratch) != DQ_OK) return false;
@@ -41,7 +41,7 @@ static uint8_t *bytes_of(const dqi_gn_tx *t, uint64_t offset) {
     return t->gn->session->base + t->queue->conf.regions[0]->offset + offset;
 }
 
-// An operation between a place of the kernel's and one of the peer's.
+// Builds an operation between a place of the kernel and one of the peer.
 static dq_rma between(const dqi_gn_tx *t, int32_t kind, gn_u64 local, gn_u64 remote, uint32_t bytes) {
     const dq_gn *g = t->gn;
     const dq_remote *peer = &g->peers[gn_place_region(remote) - (g->n_regions - g->n_peers)];
@@ -54,7 +54,7 @@ static dq_rma between(const dqi_gn_tx *t, int32_t kind, gn_u64 local, gn_u64 rem
                     .key = peer->key};
 }
 
-// The same with the queue's own memory.
+// Builds the same with the queue's memory.
 static dq_rma with_part(const dqi_gn_tx *t, int32_t kind, uint64_t offset, gn_u64 remote, uint32_t bytes) {
     dq_rma m = between(t, kind, 0, remote, bytes);
     m.region = t->queue->conf.regions[0];
@@ -93,7 +93,7 @@ int dqi_gn_remote(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
         list[k].op = made;
     if (t->scratch) dqi_op_hold(made, t->scratch);
     int err = dq_rma_post(t->queue, list, n, &begun, NULL);
-    if (err == DQ_OK && begun > 0) { // a run of one connection begins as a whole
+    if (err == DQ_OK && begun > 0) { // a list for one connection is posted completely
         *op = made;
         return GN_FAULT_NONE;
     }

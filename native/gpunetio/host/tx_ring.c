@@ -1,14 +1,14 @@
-// tx_ring.c: the transmit proxy: a stage that is polled with its queue. It reads slots, checks each against
-// what the kernel was given, and hands the queue bursts whose packets lie where the kernel put them; pace,
-// flows and engine are the queue's. It keeps a reference of its own to each burst: when that is the last one
-// the packets are sent, and their tickets are completed, in order.
+// tx_ring.c: transmit proxy: a stage polled with its queue. It reads slots, validates each against the
+// kernel's regions, and submits bursts to the queue whose packets stay in the kernel's memory; pace, flows
+// and engine are the queue's. It keeps a reference to each burst: once that is the only one, the packets have
+// been sent and their tickets are completed, in order.
 //
-// What goes to a file goes the way of bursts that a script hands to a writer: its threads take the reference,
-// slow and full disks hold no queue back, and what becomes of the bytes is in the writer's account.
+// File writes are passed to a writer like bursts from scripts: its threads take the reference, so slow or
+// full disks do not block a queue, and the writer's ledger line counts the outcome.
 //
 // Several rings of one queue share it by deficit round robin (Shreedhar and Varghese, 1995): in each round of
-// the poller a ring hands over up to QUANTUM bytes. All of them have up to FLYING on their way, each its
-// part: what is sent behind them waits for them.
+// the poller a ring submits up to QUANTUM bytes. Together they have up to FLYING bytes in flight, in equal
+// parts: packets queued behind them would wait for these.
 #include "core/clock.h"
 #include "core/err.h"
 #include "pipeline/engine.h"
@@ -29,11 +29,11 @@
 #define QUANTUM    (64u << 10)
 #define FLYING     (1u << 20)
 #define FLYING_MIN (64u << 10)
-#define AHEAD      8 // slots behind one that is not there in which others are looked for,
-#define PREFETCH   8 // slots behind one that is read
-#define LOOK_AHEAD 8 // at every eighth time that it is not there
+#define AHEAD      8 // slots after a missing one that are checked for others,
+#define PREFETCH   8 // slots prefetched after one that is read
+#define LOOK_AHEAD 8 // on every eighth poll that does not find it
 
-// ---- what is refused --------------------------------------------------------------------------------------
+// ---- rejection --------------------------------------------------------------------------------------------
 
 static dq_reason reason_of(int fault) {
     switch (fault) {
@@ -53,20 +53,20 @@ static dq_reason reason_of(int fault) {
     }
 }
 
-// Before the ticket is completed.
+// Publishes an error, before the ticket is completed.
 static void tell_fault(dqi_gn_tx *t, int fault, uint64_t ticket) {
     atomic_store_explicit(&t->fault, (uint32_t)fault, memory_order_relaxed);
     gn_poke(&t->state->dropped, dqi_get(&t->refused));
     gn_store(&t->state->error, gn_error((gn_u32)fault, ticket));
 }
 
-// What became of the tickets was told before.
+// Publishes completion, after the errors of the tickets.
 static void tell_completed(dqi_gn_tx *t) {
     gn_store(&t->state->completed, atomic_load_explicit(&t->completed, memory_order_relaxed) |
                                        (dqi_get(&t->refused) ? GN_SOME_FAILED : 0));
 }
 
-// n descriptors, or packets that they were, are not sent.
+// Counts n descriptors, or packets, as not sent.
 static void refuse(dqi_gn_tx *t, int fault, uint64_t ticket, uint32_t n) {
     dqi_drop(&t->c, reason_of(fault), n);
     dqi_add(&t->refused, n);
@@ -92,7 +92,7 @@ static bool is_there(const dqi_gn_tx *t, uint64_t ticket, gn_u64 *words) {
     return gn_read(t->slots[gn_index(ticket, t->log2)].w, GN_TX_WORDS, gn_lap(ticket, t->log2), words);
 }
 
-// The ticket is not there. Whether others wait behind it.
+// Whether others wait behind this missing ticket.
 static bool is_hole(const dqi_gn_tx *t, uint64_t ticket) {
     gn_u64 words[GN_TX_WORDS];
     if (gn_load(&t->posted->waits) > ticket) return true;
@@ -115,7 +115,7 @@ static void watch_hole(dqi_gn_tx *t, uint64_t ticket) {
 
 // ---- packets ----------------------------------------------------------------------------------------------
 
-// Whether the packet lies in one buffer of its region, as devices need it.
+// Whether the packet is within one buffer of its region, as devices require.
 static bool in_buffer(const dq_region *r, uint64_t offset, uint32_t bytes) {
     uint64_t in = offset % r->stride;
     return r->group > 1 || in + bytes <= r->stride;
@@ -161,13 +161,13 @@ static void put_packet(dqi_gn_tx *t, dq_burst *b, const gn_desc *d) {
     b->n++;
 }
 
-// Whether the packet can go with those that b has.
+// Whether the packet can be added to b.
 static bool fits(const dq_burst *b, const gn_desc *d, uint32_t device_only) {
     return b->n == 0 ||
            (b->n < b->cap && b->bytes < QUANTUM && b->conn == d->conn && b->device_only == device_only);
 }
 
-// A burst without packets, which are to be the kernel's; NULL: all are on their way.
+// Returns a burst for packets in the kernel's memory; NULL: all are in flight.
 static dq_burst *empty_burst(dqi_gn_tx *t) {
     dq_burst *b = dqi_burst_get(t->bursts);
     if (!b) return NULL;
@@ -178,7 +178,7 @@ static dq_burst *empty_burst(dqi_gn_tx *t) {
     return b;
 }
 
-// Adds a packet to *b, which it makes. False: not in this burst, or not now.
+// Adds a packet to *b, allocated if NULL. Returns false if it needs another burst, or none is free.
 static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
     uint32_t device_only = device_only_of(t, d);
     if (!*b && !(*b = empty_burst(t))) return false;
@@ -204,7 +204,7 @@ static int give_file(dqi_gn_tx *t, dq_stage *writer, dq_burst *b, dq_op **op) {
     return err;
 }
 
-// Hands bytes to a writer: *op ends once they are in a file; NULL: not now. A gn_fault.
+// Passes bytes to a writer: *op completes when they are in a file; NULL: retry later. Returns a gn_fault.
 static int take_file(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
     const dq_gn_conf *c = &t->gn->conf;
     if (d->conn >= c->n_writers) return GN_FAULT_WRITER;
@@ -224,7 +224,7 @@ static int take_file(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
     return GN_FAULT_NONE;
 }
 
-// ---- handing over -----------------------------------------------------------------------------------------
+// ---- submission -------------------------------------------------------------------------------------------
 
 static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
     t->flights[t->n_flights++ % DQI_GN_FLIGHTS] = (dqi_gn_flight){
@@ -233,7 +233,7 @@ static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
     t->next_op = NULL;
 }
 
-// Begins an operation that ends later, which is `next` then.
+// Starts an asynchronous operation, which becomes `next`.
 static int take_op(dqi_gn_tx *t, const gn_desc *d, bool *done) {
     int fault = d->op == GN_OP_FILE ? take_file(t, d, &t->next_op) : dqi_gn_remote(t, d, &t->next_op);
     *done = fault != GN_FAULT_NONE || t->next_op != NULL;
@@ -242,8 +242,8 @@ static int take_op(dqi_gn_tx *t, const gn_desc *d, bool *done) {
     return fault;
 }
 
-// Takes a packet into *b, or does what the slot says, over a connection or to a file as the only one. *done:
-// false: not now. A gn_fault.
+// Adds a packet to *b, or executes the slot; an operation over a connection or to a file must be alone. *done
+// false: retry later. Returns a gn_fault.
 static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, bool *done) {
     int fault = GN_FAULT_NONE;
     *done = true;
@@ -261,8 +261,8 @@ static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, b
     return fault;
 }
 
-// What the slots from `accepted` on say, up to a burst, which is `next` then, or an operation. False: nothing
-// is there.
+// Processes slots from `accepted` on, up to a full burst or an operation, which becomes `next`. Returns false
+// if there are none.
 static bool take_slots(dqi_gn_tx *t) {
     const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
     uint64_t from = atomic_load_explicit(&t->accepted, memory_order_relaxed), at = from;
@@ -289,7 +289,7 @@ static bool take_slots(dqi_gn_tx *t) {
     atomic_store_explicit(&t->accepted, at, memory_order_relaxed);
     gn_store(&t->state->accepted, at);
     if (!b) t->deficit -= (int64_t)((at - from) * sizeof(gn_slot));
-    if (!b && !t->next_op && t->first_flight == t->n_flights) { // no packet is before it
+    if (!b && !t->next_op && t->first_flight == t->n_flights) { // no packet before it is in flight
         atomic_store_explicit(&t->completed, at, memory_order_relaxed);
         tell_completed(t);
         return true;
@@ -305,7 +305,7 @@ static bool take_slots(dqi_gn_tx *t) {
     return true;
 }
 
-// Hands the next burst over. False: the queue has no room.
+// Submits the next burst. Returns false if the queue is full.
 static bool hand_over(dqi_gn_tx *t) {
     dq_burst *b = t->next;
     uint64_t bytes = b ? b->bytes : t->next_op ? t->next_bytes : 0;
@@ -344,16 +344,16 @@ static int take(dqi_gn_tx *t) {
         if (t->has_next && !hand_over(t)) break;
         work++;
     }
-    if (t->deficit > QUANTUM) t->deficit = QUANTUM; // it could not hand over what it may
+    if (t->deficit > QUANTUM) t->deficit = QUANTUM; // it could not submit its share
     return work;
 }
 
-// Whether an operation has ended, and what became of it.
+// Whether an operation has completed; publishes its outcome.
 static bool has_ended(dqi_gn_tx *t, const dqi_gn_flight *f) {
     dq_op_state is;
     dq_op_read(f->op, &is);
     if (!is.done) return false;
-    if (is.failed && f->what == GN_OP_FILE) { // the writer's account has it
+    if (is.failed && f->what == GN_OP_FILE) { // counted by the writer
         dqi_add(&t->refused, 1);
         tell_fault(t, GN_FAULT_FAILED, f->end - 1);
     } else if (is.failed) {
@@ -370,7 +370,7 @@ static bool has_ended(dqi_gn_tx *t, const dqi_gn_flight *f) {
     return true;
 }
 
-// Completes what is sent.
+// Completes sent bursts.
 static int reap(dqi_gn_tx *t) {
     int work = 0;
     for (; t->first_flight != t->n_flights; t->first_flight++, work++) {
@@ -386,7 +386,7 @@ static int reap(dqi_gn_tx *t) {
     return work;
 }
 
-// ---- the stage --------------------------------------------------------------------------------------------
+// ---- stage ------------------------------------------------------------------------------------------------
 
 static int tx_poll(dq_stage *st) {
     dqi_gn_tx *t = st->impl;
@@ -395,7 +395,7 @@ static int tx_poll(dq_stage *st) {
     int work = reap(t);
     if (!atomic_load_explicit(&t->broken, memory_order_relaxed)) work += take(t);
     if (t->first_flight != t->n_flights) {
-        if (work) dqi_tx_poll(t->queue); // sent in this round
+        if (work) dqi_tx_poll(t->queue); // to send in this round
         work += reap(t);
     }
     return dqi_gn_look_again(&t->look, st, work);
@@ -424,7 +424,7 @@ void dqi_gn_tx_detach(dqi_gn_tx *t) {
         dq_burst_unref(t->flights[t->first_flight % DQI_GN_FLIGHTS].b);
         dq_op_free(t->flights[t->first_flight % DQI_GN_FLIGHTS].op);
     }
-    dq_burst_unref(t->scratch); // what is on its way holds it
+    dq_burst_unref(t->scratch); // pending operations reference it
     t->scratch = NULL;
 }
 
@@ -459,7 +459,7 @@ static uint32_t longest(const dq_gn *g) {
     return most;
 }
 
-// A ring's part of what is on its way.
+// Returns a ring's share of the bytes in flight.
 static uint64_t most_flying(const dqi_gn_tx *t) {
     uint64_t rings = 0;
     for (uint32_t k = 0; k < t->gn->conf.n_tx; k++)
@@ -467,7 +467,7 @@ static uint64_t most_flying(const dqi_gn_tx *t) {
     return FLYING / rings > FLYING_MIN ? FLYING / rings : FLYING_MIN;
 }
 
-// All that the ring will ever need.
+// Allocates all memory of the ring.
 static bool get_memory(dqi_gn_tx *t, dq_session *s) {
     const dq_queue_conf *q = &t->queue->conf;
     t->bursts = dqi_burst_pool_new(s, DQI_GN_FLIGHTS + 1, q->batch_size, q->n_regions);

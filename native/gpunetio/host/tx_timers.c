@@ -1,4 +1,4 @@
-// tx_timers.c: a histogram for each kind of operation.
+// tx_timers.c: a histogram per kind of operation.
 #include "core/clock.h"
 #include "core/histogram.h"
 #include "pipeline/stage.h"

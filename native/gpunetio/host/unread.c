@@ -1,5 +1,5 @@
-// unread.c: whether what a kernel sent lies before receive queues that nothing reads. The loop engine hands
-// packets over where they lie, and they are the kernel's again once the receiver has let go of them.
+// unread.c: detects packets sent by a kernel that wait before unread receive queues. The loop engine passes
+// packets by reference, and the kernel owns them again once the receiver has released them.
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
@@ -7,7 +7,8 @@
 
 static bool is_read(const dq_queue *q) { return atomic_load_explicit(&q->consumed, memory_order_relaxed); }
 
-// How many holders of b wait before q where nothing reads it. `held` stands still, and is not held twice.
+// Returns how many references to b wait before q if it is unread. `held` is already paused, and not paused
+// again.
 static uint32_t holders_at(dq_queue *q, const dq_burst *b, const dqi_poller *held) {
     if (is_read(q) || !q->iface->ops->holds) return 0;
     if (q->poller != held) dqi_poller_hold(q->poller);
@@ -16,7 +17,7 @@ static uint32_t holders_at(dq_queue *q, const dq_burst *b, const dqi_poller *hel
     return n;
 }
 
-// The first such queue that has b, where such queues are all that has it beside the ring.
+// Returns the first unread queue with b, if all references but the ring's are in such queues.
 static dq_queue *holder_of(const dq_session *s, const dq_burst *b, const dqi_poller *held) {
     dq_queue *found = NULL;
     uint32_t n = 0;
@@ -29,7 +30,7 @@ static dq_queue *holder_of(const dq_session *s, const dq_burst *b, const dqi_pol
     return n + 1 == dqi_load_acq32(&b->refs) ? found : NULL;
 }
 
-// Tickets are completed in order: the oldest burst on its way is what the ring waits for.
+// Tickets complete in order, so the ring waits for its oldest burst in flight.
 static dq_queue *of_ring(const dqi_gn_tx *t) {
     dqi_poller_hold(t->queue->poller);
     const dq_burst *b =

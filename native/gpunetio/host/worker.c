@@ -1,5 +1,4 @@
-// worker.c: the worker's side of a persistent kernel: a thread for each block on the host, a context on a
-// GPU.
+// worker.c: persistent kernel in the worker: a thread per block on the host, or a context on a GPU.
 #include "gpunetio/host/worker.h"
 #include "core/thread.h"
 
@@ -12,11 +11,11 @@
 static dqi_worker_plan plan;
 static const dqi_host_kernel *kernel;
 static void *arguments[DQ_MAX_KERNEL_ARGS + 1];
-static _Atomic uint32_t left; // blocks that run
+static _Atomic uint32_t left; // running blocks
 static _Atomic(const char *) fault;
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; // blocks wait for it before they begin
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; // holds blocks back until all exist
 
-// ---- the kernel -------------------------------------------------------------------------------------------
+// ---- kernel -----------------------------------------------------------------------------------------------
 
 static void *run_block(void *number) {
     char name[16];
@@ -28,13 +27,13 @@ static void *run_block(void *number) {
         kernel->run_block(arguments, plan.grid.grid, plan.grid.block, (uint32_t)(uintptr_t)number);
     if (why) atomic_store(&fault, why);
     if (atomic_fetch_sub(&left, 1) != 1) return NULL;
-    fflush(NULL); // what it printed
+    fflush(NULL); // the kernel's output
     why = atomic_load(&fault);
     dqi_worker_answer(why ? DQ_GENERIC_FAILURE : DQ_OK, why ? why : "");
     _exit(0);
 }
 
-// No code of the kernel runs before all threads are there: none can be started afterwards.
+// Creates all threads before any code of the kernel runs: none can be started afterwards.
 static void run(void) {
     uint32_t n = plan.grid.grid[0] * plan.grid.grid[1] * plan.grid.grid[2];
     for (uint32_t k = 0; k < plan.n_args; k++)
@@ -64,13 +63,13 @@ _Noreturn static void be_worker(void) {
         close(files[k]);
     if (plan.gpu.ptx) dqi_worker_on_gpu(&plan, files + DQI_FILES);
     run();
-    char byte; // nothing comes: the program has ended
+    char byte; // never received: the program has ended
     while (recv(DQI_WORKER_SOCKET, &byte, 1, 0) < 0 && errno == EINTR)
         ;
     _exit(1);
 }
 
-// Runs before Go does.
+// Runs before the Go runtime.
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp) {
     (void)envp;
     if (argc == 1 && strcmp(argv[0], DQI_WORKER_NAME) == 0) be_worker();

@@ -1,6 +1,6 @@
-// worker_gpu.c: the worker's side of a kernel on a GPU: a context of its own, which nothing of the program's
-// shares. Pages of the host have the program's addresses; pieces of the GPU's memory lie wherever the driver
-// puts them (it takes no wishes), so the context's rows and the arguments are told here where that is.
+// worker_gpu.c: worker of a kernel on a GPU, with a CUDA context of its own. Host pages are mapped at the
+// program's addresses; pieces of GPU memory are mapped where the driver chooses (it ignores address hints),
+// so the context's rows and the arguments are updated here.
 #include "compute/compute.h"
 #include "core/err.h"
 #include "cuda/gpu_memory.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LOOK_MS 2 // between two looks whether the kernel has ended
+#define LOOK_MS 2 // between two checks for the kernel's end
 #define WHAT    "its worker"
 
 static void must(int err, const dq_diag *diag) {
@@ -50,10 +50,10 @@ static void watch(dqi_gpu *g, cu_stream stream) {
     char words[200];
     for (;;) {
         int n = poll(&program, 1, LOOK_MS);
-        if (n > 0) _exit(1); // nothing comes: the program has ended
+        if (n > 0) _exit(1); // never readable: the program has ended
         cu_result is = g->cu->stream_query(stream);
         if (is == CU_ERROR_NOT_READY) continue;
-        if (is == CU_SUCCESS) is = g->cu->context_synchronize(); // what the kernel printed
+        if (is == CU_SUCCESS) is = g->cu->context_synchronize(); // flushes the kernel's output
         dqi_gpu_note(g, is);
         if (!dqi_gpu_lost(g, words, sizeof words)) return;
         dqi_worker_refuse(DQ_GENERIC_FAILURE, words);

@@ -1,5 +1,5 @@
-// worker_plan.c: what a worker is given: the context, the regions and the arrays that its kernel may touch,
-// and nothing else of the program's memory.
+// worker_plan.c: memory passed to a worker: context, regions and arrays of its kernel, and no other memory of
+// the program.
 #include "compute/arguments.h"
 #include "core/err.h"
 #include "core/region.h"
@@ -12,7 +12,7 @@
 
 static void add_map(dqi_worker_plan *p, dqi_worker_map m) {
     for (uint32_t k = 0; k < p->n_maps; k++)
-        if (p->maps[k].at == m.at) return; // an array that is two arguments
+        if (p->maps[k].at == m.at) return; // an array passed twice
     p->maps[p->n_maps++] = m;
 }
 
@@ -20,7 +20,7 @@ static void add_shared(dqi_worker_plan *p, const uint8_t *at, uint64_t bytes) {
     add_map(p, dqi_worker_shared(at, bytes, DQI_FILE_SHARED));
 }
 
-// A piece of a GPU's memory. *number: 1 + its own.
+// Adds a piece of a GPU's memory. *number: 1 + its index.
 static int add_piece(dqi_worker_kit *kit, const dqi_gpu_memory *m, const char *what, uint8_t *number,
                      dq_diag *diag) {
     dqi_worker_gpu *g = &kit->plan.gpu;
@@ -75,7 +75,7 @@ int dqi_worker_pack(const dq_gn *g, const dq_kernel *k, const dq_grid *grid, con
     dqi_worker_plan *p = &out->plan;
     const dq_session *s = g->session;
     const int files[DQI_FILES] = {k->file, s->fds[0], s->fds[1], dqi_shared_file()};
-    uint8_t none[1]; // numbers and arrays point to nothing else
+    uint8_t none[1]; // numbers and arrays need no scratch memory
     if (dqi_shared_file() < 0)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "%s: a process of its own can't share memory with it: hint: ulimit -f holds for "
