@@ -68,7 +68,7 @@ var burstType = &typeDef{
 			Of an aggregate: the batch's number as the packets have it.
 			> print(a.batch_id)`},
 		{"cut", `-> boolean | nil
-			Of an aggregate: whether it is the first or the last of the stream, where gaps are no losses.
+			Of an aggregate: whether it is the first or the last of the stream, where gaps are not losses.
 			> print(a.cut)`},
 		{"data", `-> packet | nil
 			Of an aggregate: its bytes.

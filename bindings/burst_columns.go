@@ -103,7 +103,7 @@ func burstTxTimes(c *call) int {
 	if !single {
 		for i, v := range c.values(1, len(times), "times") {
 			if v > maxInt {
-				c.argError(1, "element %d: %d ns is no time of this session", i+1, v)
+				c.argError(1, "element %d: %d ns is not a time of this session", i+1, v)
 			}
 			set(i, int64(v))
 		}

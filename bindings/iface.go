@@ -192,7 +192,7 @@ func (o *options) addresses() []netip.Addr {
 	add := func(v lua.LValue) {
 		a, err := netip.ParseAddr(v.String())
 		if err != nil || a.Zone() != "" {
-			o.wrong("addresses", "%q is no IPv4 or IPv6 address", v.String())
+			o.wrong("addresses", "%q is not an IPv4 or IPv6 address", v.String())
 		}
 		out = append(out, a.Unmap())
 	}

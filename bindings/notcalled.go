@@ -67,7 +67,7 @@ func (rt *Runtime) notCallable(L *lua.LState) int {
 		}
 	}
 	if name == "" {
-		lua51.Raise(L, "attempt to call %s, which is no function", what)
+		lua51.Raise(L, "attempt to call %s, which is not a function", what)
 	}
 	lua51.Raise(L, "attempt to call '%s', which is %s and no function", name, what)
 	return 0

@@ -115,7 +115,7 @@ var queueType = &typeDef{
 			. speed number = 1: the gaps are divided by it, with follow
 			Of a transmit queue: paces it from now on. The ledger says how the pace was kept, from the first packet to the last: 'l.tx_port.tx.rate_error', a
 			part of what was asked for, and in ns how far gaps between packets are off, 'gap_error.p50', '.p90', '.p99', '.max'. A queue that runs dry spoils
-			the rate, not the gaps; the time between two transmissions is no gap.
+			the rate, not the gaps; the time between two transmissions is not a gap.
 			> tx:pace{ rate = "1Gbit/s" }
 			> tx:pace{ follow = "rx_timestamp", speed = 2 }`},
 		{"send", queueSend, `- b burst: which ends with the call, unless it fails
@@ -339,7 +339,7 @@ func queuePace(c *call) int {
 	rate, pps := o.rate("rate"), o.number("pps", 0)
 	for key, v := range map[string]float64{"rate": rate, "pps": pps} {
 		if o.has(key) && (v == 0 || math.IsInf(v, 0)) {
-			o.wrong(key, "%g is no limit: leave it out for none, and transmit{template = false} to send nothing", v)
+			o.wrong(key, "%g is not a valid limit: leave it out for none, and transmit{template = false} to send nothing", v)
 		}
 	}
 	c.check(q.q.Pace(rate, pps))
@@ -359,7 +359,7 @@ func (o *options) followed() float64 {
 	}
 	speed := o.number("speed", 1)
 	if !(speed > 0) || math.IsInf(speed, 0) {
-		o.wrong("speed", "%g is no speed: a factor above 0 expected", speed)
+		o.wrong("speed", "%g is not a valid speed: a factor above 0 expected", speed)
 	}
 	return speed
 }

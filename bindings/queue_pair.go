@@ -38,7 +38,7 @@ func (o *options) queuePair() session.QueuePair {
 		}
 		a, err := netip.ParseAddr(o.str(key, ""))
 		if err != nil || a.Zone() != "" || (key == "gid" && a.Is4()) {
-			o.wrong(key, "%q is no address: '10.0.0.2' as addr is the gid '::ffff:10.0.0.2'", o.str(key, ""))
+			o.wrong(key, "%q is not an address: '10.0.0.2' as addr is the gid '::ffff:10.0.0.2'", o.str(key, ""))
 		}
 		p.GID = a
 	}

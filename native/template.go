@@ -23,7 +23,7 @@ type Vary struct {
 	Every            uint64 // consecutive packets with the same value; 0: 1
 }
 
-// Template is a packet to send many times. The zero Template is no template.
+// Template is a packet to send many times. The zero Template is not a template.
 type Template struct{ c *C.dq_template }
 
 // NewTemplate creates a template; with checksums, those of IPv4, UDP and TCP are computed for each packet sent. The caller frees

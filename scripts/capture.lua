@@ -37,4 +37,4 @@ s:threshold("rx_port.rx.dropped == 0")
 s:threshold("disk.dropped == 0")
 s:run{ seconds = args.seconds }
 print(("the script saw %d packets, up to %d in a burst"):format(packets, largest))
-os.exit(0)                                                  -- that a signal ended it is no failure
+os.exit(0)                                                  -- that a signal ended it is not a failure

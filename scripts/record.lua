@@ -87,4 +87,4 @@ local sum = s:run{ seconds = tonumber(args.seconds) or args.seconds }
 local files = table.concat(sum.files, " "):gsub("%./", "")
 if sum.file.files > 1 then files = sum.file.files .. " files, the last one " .. files end
 print(("%d packets, %d bytes: %s"):format(sum.file.written, sum.file.file_bytes, files))
-os.exit(0)                                                  -- that a signal ended it is no failure
+os.exit(0)                                                  -- that a signal ended it is not a failure

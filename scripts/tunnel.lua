@@ -1,6 +1,6 @@
 -- tunnel.lua: receives what is in a VXLAN tunnel and behind a VLAN tag; flows take both off before the script sees it.
 --   daqiri-run tunnel
--- What comes to the tunnel's port and is no such tunnel is of no flow.
+-- What comes to the tunnel's port and is not such a tunnel is of no flow.
 local daqiri = require "daqiri"
 local args = daqiri.args{ config = { "tunnel.yaml", help = "has tx_port and rx_port, with flows that change frames" } }
 

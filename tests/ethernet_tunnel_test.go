@@ -41,7 +41,7 @@ const tunnelSection = `      tx:
 `
 
 // TestRawTunnels has tcpdump and tshark look at our tags and tunnels on the wire. What the MTU has no room for is
-// counted, and a tag is no part of it.
+// counted, and a tag is not part of it.
 func TestRawTunnels(t *testing.T) {
 	need(t, "tshark", "tcpdump")
 	program := built(t)

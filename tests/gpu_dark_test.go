@@ -47,7 +47,7 @@ func TestGPUDark(t *testing.T) {
 	out, code := onGPU(t, "", mathScript(t, darkScript))
 	const dark = `memory region "blocks", which the CPU can't read; hint: s:copy moves bursts from a GPU's memory to the host's`
 	for what, want := range map[string]string{"byte": dark, "packet": dark, "column": dark, "length": "true\t224", "select": dark, "count": dark, "counted": "true\t1",
-		"show": dark, "set": dark, "fill": dark, "checksums": dark, "no burst": "argument 1 (const daqiri_burst *b): an array is no burst",
+		"show": dark, "set": dark, "fill": dark, "checksums": dark, "no burst": "argument 1 (const daqiri_burst *b): an array is not a burst",
 		"launch": "true\top of kernel see", "freed": "burst already freed"} {
 		line := ""
 		for l := range strings.Lines(out) {

@@ -220,7 +220,7 @@ print(err)`, []string{"kernel k: its PTX has no entry k"}}, // says the driver: 
 		{"a GPU by its address", "gpus=2", head + `for _, at in ipairs{ "11:00.0", "0000:10:00.0", "00000000:11:00.0", "8a:00.0", "first" } do
 print(at, pcall(daqiri.array, { kind = "device", gpu = at, type = "fp32", shape = 4 })) end
 daqiri.array{ kind = "device", gpu = "11:00.0", type = "fp32", shape = { 1024, 1024, 1024 } }`, []string{"11:00.0\ttrue", "0000:10:00.0\ttrue", "00000000:11:00.0\ttrue",
-			"option 'gpu': no GPU is at 8a:00.0: this host has 0000:10:00.0, 0000:11:00.0", "option 'gpu': \"first\" is no PCI address such as 8A:00.0", "and GPU 1 (Fake GPU) has"}},
+			"option 'gpu': no GPU is at 8a:00.0: this host has 0000:10:00.0, 0000:11:00.0", "option 'gpu': \"first\" is not a PCI address such as 8A:00.0", "and GPU 1 (Fake GPU) has"}},
 		{"too little memory", "mib=8", `require("daqiri").array{ kind = "device", type = "fp32", shape = { 4, 1024, 1024 } }`,
 			[]string{"array of 4 x 1024 x 1024 fp32 (device): it takes 16 MiB, and GPU 0 (Fake GPU) has 8 MiB of 8 free"}},
 		{"array of the host", "", one + `print(pcall(k.launch, k, daqiri.array{ kind = "host", type = "fp32", shape = 4 }, 0))`,

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
-// gpuConfig is a reference's configuration with a reorder plan for the GPU. What comes on other ports is no part of it.
+// gpuConfig is a reference's configuration with a reorder plan for the GPU. What comes on other ports is not part of it.
 const gpuConfig = `
 daqiri:
   cfg:

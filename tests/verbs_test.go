@@ -131,5 +131,5 @@ func TestVerbsNoDevice(t *testing.T) {
 	if err == nil {
 		t.Errorf("it ran\n%s", said)
 	}
-	wants(t, said, "interface b: mlx5_7 is no RDMA device", "fake0, fake1")
+	wants(t, said, "interface b: mlx5_7 is not an RDMA device", "fake0, fake1")
 }

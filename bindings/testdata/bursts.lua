@@ -167,7 +167,7 @@ b2:tx_times(now, 1000)
 b2:tx_times({ now, now + 2000 })
 b2:tx_times(daqiri.time("now"), 1000)
 b2:tx_times(daqiri.time("2000-01-01"))                       -- long past: at once, and late
-t.raises("is no time of this session", function() b2:tx_times({ 0, daqiri.u64("0xffffffffffffffff") }) end)
+t.raises("is not a time of this session", function() b2:tx_times({ 0, daqiri.u64("0xffffffffffffffff") }) end)
 b2:tx_times({ 0, 1 })                                        -- the first at once, the second too, but late
 t.raises("1 times for 2 packets", function() b2:tx_times({ 1 }) end)
 assert(tx:send(b2))

@@ -91,7 +91,7 @@ has(try(s.convert, s, { memory_region = "floats" }), "'data_types' is missing")
 has(try(s.convert, s, with{ memory_region = "float" }), 'did you mean "floats"')
 has(try(s.convert, s, with{ data_types = { input_type = "fp32", output_type = "int8" } }), "is not one of int4")
 has(try(s.convert, s, with{ type = "fp32" }), "type")
-has(try(s.pipe, s, s:rx_queue("port"), s:convert(with{ at = false }), s:count{}), "headers are no elements")
+has(try(s.pipe, s, s:rx_queue("port"), s:convert(with{ at = false }), s:count{}), "headers are not elements")
 has(try(s.pipe, s, s:rx_queue("port"), s:convert(with{ memory_region = "few" }), s:count{}), "num_bufs must be at least that")
 local blocks = s:reorder{ name = "blocks", memory_region = "packets", packets_per_batch = 2, sequence_number = { bit_offset = 112, bit_width = 16 } }
 has(try(s.pipe, s, s:rx_queue("port"), blocks, s:convert(with{}), s:count{}), "give data_types to that reorder stage")

@@ -73,7 +73,7 @@ has(try(daqiri.array, { kind = "host", type = "fp64", shape = { 2 ^ 40, 2 ^ 40 }
 -- What can't be launched.
 has(try(scale.launch, scale, a), "kernel scale: it takes 3 arguments (float *a, double by, int n), got 1")
 has(try(scale.launch, scale, half, 1, 1), "argument 1 (float *a): the array has elements of type fp16")
-has(try(scale.launch, scale, a, 1, 0.5), "argument 3 (int n): 0.5 is no whole number of 32 bits")
+has(try(scale.launch, scale, a, 1, 0.5), "argument 3 (int n): 0.5 is not a whole number of 32 bits")
 has(try(scale.launch, scale, a, "x", 1), "argument 2 (double by): a number")
 local ok, err = pcall(function()
   daqiri.kernel{ grid = 1, block = 1, src = [[

@@ -1,4 +1,4 @@
--- What somebody is told who is new here: names that are nearly right, calls of what is no function, print of what came back.
+-- What somebody is told who is new here: names that are nearly right, calls of what is not a function, print of what came back.
 local daqiri, t = require "daqiri", require "check"
 local args = daqiri.args{ dir = "." }
 
@@ -34,7 +34,7 @@ blocks:on_burst(function(b)
 end)
 t.raises("'name' of a session is the string", function() s:name() end)
 t.raises("attempt to call 'nothing', which is nil and no function", function() local nothing; nothing() end)
-t.raises("attempt to call the number 5, which is no function", function() (5)() end)
+t.raises("attempt to call the number 5, which is not a function", function() (5)() end)
 t.raises("attempt to call 's', which is a session and no function", function() s() end)
 
 -- Fields of what has none, by the name of what the line indexes.

@@ -204,7 +204,7 @@ do
   refused("\"x/8\" is not an IPv4 prefix", { ipv4_dst = { ["x/8"] = "10.0.0.0/8" } })
   refused("field 'ipv4_dst': \"ten\" is not an IPv4 address", { ipv4_dst = { ten = "10.0.0.1" } })
   refused("got an empty table", { udp_dst = {} })
-  refused("is no part of the packet", { len = 5 })
+  refused("is not part of the packet", { len = 5 })
   refused("option 'per_loop': a table of fields expected, got the number 5", { per_loop = 5 })
   refused("option 'per_loop': field 'udp_dst': 0.5 is not a whole number", { per_loop = { udp_dst = 0.5 } })
   refused("option 'checksums': true, false or \"compute\" expected", { udp_dst = 1, checksums = "fast" })

@@ -109,7 +109,7 @@ t.raises("has stopped", function() s:run{} end)
 t.raises("has stopped", function() tx:transmit{ template = tx:template{ payload_bytes = 1 } } end)
 t.raises("has stopped", function() s:every(1, print) end)
 t.raises("has stopped", function() s:start() end)
-t.raises("option 'rate': 0 is no limit: leave it out for none", function() tx:pace{ rate = 0 } end)
+t.raises("option 'rate': 0 is not a valid limit: leave it out for none", function() tx:pace{ rate = 0 } end)
 t.raises("option 'pps': +Inf is no limit", function() tx:pace{ pps = 1 / 0 } end)
 
 -- a template has to fit, and what it would leave out is refused

@@ -1701,7 +1701,7 @@ function queue:on_burst(fn, options) end
 
 ---Of a transmit queue: paces it from now on. The ledger says how the pace was kept, from the first packet to the last:
 ---l.tx_port.tx.rate_error, a part of what was asked for, and in ns how far gaps between packets are off, gap_error.p50,
----.p90, .p99, .max. A queue that runs dry spoils the rate, not the gaps; the time between two transmissions is no gap.
+---.p90, .p99, .max. A queue that runs dry spoils the rate, not the gaps; the time between two transmissions is not a gap.
 ---
 ---```lua
 ---tx:pace{ rate = "1Gbit/s" }
@@ -1835,7 +1835,7 @@ function stage:write(b, options) end
 ---@field bytes integer Bytes of all packets. (bytes)
 ---@field clock string The clock of its times. (realtime, virtual or file)
 ---@field connection daqiri.connection|nil The connection that it came from; nil where its queue has none.
----@field cut boolean|nil Of an aggregate: whether it is the first or the last of the stream, where gaps are no losses.
+---@field cut boolean|nil Of an aggregate: whether it is the first or the last of the stream, where gaps are not losses.
 ---@field data daqiri.packet|nil Of an aggregate: its bytes.
 ---@field dtype string|nil Of an aggregate: the type of its elements. ("fp32" and the like, "bytes" where elements were not converted)
 ---@field expected integer|nil Of an aggregate: how many parts it has: slots, or the parts of slots that an offset addresses. (parts)

@@ -30,7 +30,7 @@ func private(dir string) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder, but a %s", dir, kindOf(info))
+		return fmt.Errorf("%s is not a folder, but a %s", dir, kindOf(info))
 	case int(owner) != os.Getuid():
 		return fmt.Errorf("%s is of user %d, and not yours: name a socket in a folder of your own, or set XDG_RUNTIME_DIR", dir, owner)
 	case info.Mode().Perm()&0o022 != 0:

@@ -27,13 +27,13 @@ func TestFolder(t *testing.T) {
 	}{
 		{"can be written by others (mode 0777)", func(at string) error { return os.Chmod(at, 0o777) }},
 		{"can be written by others (mode 0770)", func(at string) error { return os.Chmod(at, 0o770) }},
-		{"is no folder, but a symbolic link", func(at string) error {
+		{"is not a folder, but a symbolic link", func(at string) error {
 			if err := os.Rename(at, at+".away"); err != nil {
 				return err
 			}
 			return os.Symlink(at+".away", at)
 		}},
-		{"is no folder, but a file", func(at string) error {
+		{"is not a folder, but a file", func(at string) error {
 			if err := os.Remove(at); err != nil {
 				return err
 			}

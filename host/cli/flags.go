@@ -102,7 +102,7 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.summary, "summary", "compact", "`FORM` of the summary at the end: compact, full or none")
 	fs.StringVar(&f.summaryJSON, "summary-json", "", "write the summary as JSON to this `FILE` as well")
 	fs.BoolVar(&f.top, "top", false, "show every queue, stage, writer and source while it runs, with what holds the run back")
-	fs.StringVar(&f.progress, "progress", "", "where stderr is no terminal: a line with rates and drops every `DURATION`, such as 10s (SIGUSR2 asks for the\nwhole view of --top at any time)")
+	fs.StringVar(&f.progress, "progress", "", "where stderr is not a terminal: a line with rates and drops every `DURATION`, such as 10s (SIGUSR2 asks for the\nwhole view of --top at any time)")
 	fs.StringVar(&f.report, "report", "", "write a page of the run to this `FILE`.html: ledger, rates and losses over time, histograms; it needs no network")
 	fs.BoolVar(&f.overwrite, "overwrite", false, "let the files of this run (--summary-json, --report, those of writers, of arrays, objects) replace ones\nthat are there; without it those stay, and the run says what it does instead")
 	fs.StringVar(&f.web, "web", "", "show the same page live in browsers, at this `ADDRESS`: :8080 for this machine alone, 0.0.0.0:8080 for all")

@@ -190,7 +190,7 @@ func (f *newFlags) copy(name string) (lua, yaml string, err error) {
 	}
 	data, err := fs.ReadFile(scripts.Files, config)
 	if err != nil {
-		return "", "", exit.Fail(exit.Usage, fmt.Errorf("%s: its configuration %s is no part of the program", f.from, config))
+		return "", "", exit.Fail(exit.Usage, fmt.Errorf("%s: its configuration %s is not part of the program", f.from, config))
 	}
 	yaml, err = onDevices(config, string(data), f.interfaces)
 	return strings.ReplaceAll(text, `"`+config+`"`, `"`+base+`.yaml"`), yaml, err

@@ -107,7 +107,7 @@ func (f *runFlags) attachTaken(which found) error {
 	if info, err := os.Stat(which.path); err == nil && info.Mode().IsRegular() {
 		return nil
 	}
-	return exit.Fail(exit.Usage, fmt.Errorf("%s is no script: the file to attach at is named --attach=%[1]s", which.path))
+	return exit.Fail(exit.Usage, fmt.Errorf("%s is not a script: the file to attach at is named --attach=%[1]s", which.path))
 }
 
 // explain returns the description of a name, or the contents of a page; help(x) prints it at the prompt.

@@ -60,7 +60,7 @@ func readReport(file string) (*summary.Report, error) {
 	}
 	r, err := summary.Parse(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no summary of a run: %w", file, err)
+		return nil, fmt.Errorf("%s is not a summary of a run: %w", file, err)
 	}
 	return r, nil
 }

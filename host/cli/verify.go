@@ -105,7 +105,7 @@ func verify(w io.Writer, name string) (bad int, err error) {
 	}
 	var m manifestFiles
 	if err := json.Unmarshal(data, &m); err != nil || m.Schema != 1 || m.State == "" {
-		return 0, exit.Fail(exit.Usage, errors.Join(fmt.Errorf("%s is no manifest of schema 1", name), err))
+		return 0, exit.Fail(exit.Usage, errors.Join(fmt.Errorf("%s is not a manifest of schema 1", name), err))
 	}
 	say := func(mark, format string, args ...any) {
 		fmt.Fprintf(w, "%-5s %s\n", mark, state.Visible(fmt.Sprintf(format, args...)))
@@ -174,7 +174,7 @@ func (f *manifestFile) verify(dir string, finished bool, say func(mark, format s
 // pipes may be endless.
 func checksum(path string) (bytes uint64, sum string, err error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return 0, "", cmp.Or(err, fmt.Errorf("%s is no regular file", path))
+		return 0, "", cmp.Or(err, fmt.Errorf("%s is not a regular file", path))
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe
 	if err != nil {

@@ -91,7 +91,7 @@ func (x *exam) local(of string, addr netip.Addr, own []string) {
 		x.pass(of, addr.String())
 		return
 	}
-	x.fail(of, fmt.Sprintf("%s is no address of this machine, which has %s", addr, strings.Join(own, ", ")), fmt.Sprintf("sudo ip addr add %s/24 dev %s", addr, x.firstDevice()))
+	x.fail(of, fmt.Sprintf("%s is not an address of this machine, which has %s", addr, strings.Join(own, ", ")), fmt.Sprintf("sudo ip addr add %s/24 dev %s", addr, x.firstDevice()))
 }
 
 // features opens the configuration without starting it, and reports what is done in hardware, in software or by copying.

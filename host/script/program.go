@@ -211,7 +211,7 @@ func (p *Program) chunk(L *lua.LState) error {
 	case err != nil:
 		return fmt.Errorf("script %s: %w", p.opts.Path, err)
 	case bytes.IndexByte(text, 0) >= 0:
-		return fmt.Errorf("script %s: this is no Lua text but a binary file", p.opts.Path)
+		return fmt.Errorf("script %s: this is not Lua text but a binary file", p.opts.Path)
 	}
 	var change func([]ast.Stmt) []ast.Stmt
 	if p.opts.Prompt != nil || p.opts.Interactive { // the prompt can access the script's locals

@@ -68,7 +68,7 @@
       "the fields for offset and size: bytes, not elements")                                                 \
     X(SIZE_CHANGED, "size_changed", 0, "it says another size of its heap than the packets before it",        \
       "the sender: it uses the heap's id for two heaps")                                                     \
-    X(BAD_PAYLOAD, "bad_payload", 0, "its payload is no whole number of elements of input_type",             \
+    X(BAD_PAYLOAD, "bad_payload", 0, "its payload is not a whole number of elements of input_type",          \
       "`input_type` and `payload_offset`")                                                                   \
     X(INCOMPLETE, "incomplete", 0, "its batch was not complete, and missing_action is drop",                 \
       "`missing_action` other than drop hands it over with gaps")                                            \

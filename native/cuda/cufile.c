@@ -26,9 +26,9 @@ void dqi_cufile_words(const char *call, int err, char *buf, size_t len) {
                  {5009, "this GPU is not supported"},
                  {5010, "nvidia-fs reports an error"},
                  {CU_FILE_CUDA_DRIVER_ERROR, "the CUDA driver reports an error"},
-                 {CU_FILE_POINTER_INVALID, "it is no memory of a GPU"},
+                 {CU_FILE_POINTER_INVALID, "it is not memory of a GPU"},
                  {5013, "this kind of memory is not supported"},
-                 {5018, "it is no regular file"},
+                 {5018, "it is not a regular file"},
                  {CU_FILE_DIO_NOT_SET, "the file was not opened for direct writes"},
                  {CU_FILE_INVALID_VALUE, "a wrong value"},
                  {5025, "permission denied"}};

@@ -8,15 +8,15 @@ int dqi_group_parse(const char *iface, const char *group, const char *source, dq
     memset(out, 0, sizeof *out);
     if (!dqi_addr_parse(group, &out->group) || !dqi_addr_is_multicast(&out->group))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: '%s' is no multicast group; hint: 224.0.0.0 to 239.255.255.255, or "
+                        "interface %s: '%s' is not a multicast group; hint: 224.0.0.0 to 239.255.255.255, or "
                         "ff00::/8",
                         iface, group);
     if (!source || !source[0]) return DQ_OK;
     if (dqi_addr_parse(source, &out->source) && out->source.sa.sa_family == out->group.sa.sa_family)
         return DQ_OK;
     return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                    "interface %s: group %s: source '%s' is no address of the group's family", iface, group,
-                    source);
+                    "interface %s: group %s: source '%s' is not an address of the group's family", iface,
+                    group, source);
 }
 
 static bool is_any(const dqi_group *g) { return g->source.sa.sa_family == AF_UNSPEC; }

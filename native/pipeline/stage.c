@@ -215,7 +215,7 @@ static const dqi_stage_ops forward_ops = {
 int dq_stage_forward(dq_session *s, const char *name, dq_queue *tx, int policy, dq_stage **out,
                      dq_diag *diag) {
     if (tx->conf.dir != DQ_TX)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "stage %s: queue %s is no transmit queue", name,
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "stage %s: queue %s is not a transmit queue", name,
                         tx->conf.name);
     if (tx->session != s)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "stage %s: queue %s belongs to another session", name,

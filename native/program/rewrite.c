@@ -39,7 +39,7 @@ static int init_rule(rule *r, const dq_rewrite_rule *from, int csum, dq_diag *di
     int err = dqi_field_check(&from->field, diag);
     if (err != DQ_OK) return err;
     if (from->field.base == DQ_BASE_META && from->field.meta < DQ_META_ETHERTYPE)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "it is no part of the packet");
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "it is not part of the packet");
     if (from->place.n > 0 && (from->field.base == DQ_BASE_META || from->field.bit_offset > DQI_MOVED_MAX))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "this field can't be moved");
     if (from->place.n > 0) err = dq_prog_new(from->place.insns, from->place.n, &r->place, diag);

@@ -148,7 +148,7 @@ static int convert_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
             st->name, q->conf.name, q->conf.n_regions);
     if (!q->iface->ops->payload && !c->place.at_payload && c->place.offset == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "convert %s: queue %s holds frames, and their headers are no elements: hint: at = "
+                        "convert %s: queue %s holds frames, and their headers are not elements: hint: at = "
                         "\"payload\", or payload_byte_offset",
                         st->name, q->conf.name);
     if (q->conf.batch_size > r->conf.num_bufs)

@@ -264,7 +264,7 @@ static int check(dq_session *s, const char *name, dq_heaps_conf *c, dq_diag *dia
     if (c->items.n && (c->item_bytes < 1 || c->item_bytes > 8 || c->value_bits >= 8 * c->item_bytes))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: items have 1 to 8 bytes", what);
     if (c->fill < DQ_FILL_KEEP || c->fill > 255)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: fill %d is no byte", what, c->fill);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: fill %d is not a byte", what, c->fill);
     uint32_t half = c->region->conf.num_bufs / 2;
     if (c->window == 0) c->window = half > USUAL_WINDOW ? USUAL_WINDOW : half > 0 ? half : 1;
     return dqi_stage_may_take(s, what, c->region, c->policy == DQ_POLICY_WAIT, diag);

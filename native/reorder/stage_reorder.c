@@ -31,8 +31,8 @@ static int grow(const char *name, const char *key, const dqi_convert *c, uint32_
     if (dqi_convert_size(c, in, bytes)) return DQ_OK;
     return dqi_fail(
         diag, DQ_INVALID_PARAMETER,
-        "reorder %s: %s %u is no whole number of elements of %u bits, or too large when they have %u", name,
-        key, in, c->in_bits, c->out_bits);
+        "reorder %s: %s %u is not a whole number of elements of %u bits, or too large when they have %u",
+        name, key, in, c->in_bits, c->out_bits);
 }
 
 static int convert_sizes(const char *name, dq_reorder_conf *c, dqi_convert *out, dq_diag *diag) {

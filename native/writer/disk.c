@@ -223,7 +223,7 @@ int dqi_disk_open(dqi_disk *d, const char *path, bool threaded, dqi_disk_mode mo
     if (d->regular && mode == DQI_DISK_FILL && st.st_size > 0) return give_up(d, EEXIST);
     if (d->regular && mode == DQI_DISK_REPLACE && ftruncate(d->fd, 0) != 0) return give_up(d, errno);
     if (!d->regular)
-        d->buffered = "it is no regular file";
+        d->buffered = "it is not a regular file";
     else if (threaded)
         choose(d);
     pthread_mutex_init(&d->lock, NULL);
@@ -313,7 +313,7 @@ const char *dqi_disk_words(int err) {
     case DQI_ENOBLOCK:
         return "packets that are no batch came; hint: put a reorder stage before the writer";
     case DQI_ENOCAPTURE:
-        return "it can't be appended to: it is no capture of this format, or damaged before its end";
+        return "it can't be appended to: it is not a capture of this format, or damaged before its end";
     case DQI_EORDER:
         return "it can't be appended to: it was written in the other order of bytes; hint: another prefix";
     case DQI_ERESOLUTION:

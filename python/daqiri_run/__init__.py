@@ -35,7 +35,7 @@ def _layout(path, head):
 def blocks(path):
     """The whole blocks of a block file: an array of records with batch_id, ordinal, first_ns, last_ns, packets, present_cells, flags,
     fill, present (bits), and data, of shape (slots, elements). A file that still grows has those that are complete by now.
-    ValueError: it is no block file of version 1, or a damaged one."""
+    ValueError: it is not a block file of version 1, or a damaged one."""
     with open(path, "rb") as f:
         h = _layout(path, f.read(4096))
         header, stride, slots = h["header_bytes"], h["block_bytes"], h["slots"]

@@ -78,7 +78,7 @@ func open(o Options) (net.Listener, error) {
 	}
 	if info, err := os.Lstat(o.Unix); err == nil {
 		if info.Mode()&fs.ModeSocket == 0 {
-			return nil, fmt.Errorf("%s is there, and is no socket", o.Unix)
+			return nil, fmt.Errorf("%s is there, and is not a socket", o.Unix)
 		}
 		if c, err := net.Dial("unix", o.Unix); err == nil {
 			_ = c.Close()

@@ -73,7 +73,7 @@ func TestUnix(t *testing.T) {
 	if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(Options{Unix: path, Mode: 0o600, Answer: echo}); err == nil || !strings.Contains(err.Error(), "is no socket") {
+	if _, err := Listen(Options{Unix: path, Mode: 0o600, Answer: echo}); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("a file that is no socket: %v", err)
 	}
 }

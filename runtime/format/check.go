@@ -42,7 +42,7 @@ func (c *compiler) checkRow(r Row) error {
 func (c *compiler) checkName(r Row, name string) error {
 	switch {
 	case !identifier.MatchString(name):
-		return c.fault(r, "'%s' is no name: letters, digits and '_', not a digit first", name)
+		return c.fault(r, "'%s' is not a valid name: letters, digits and '_', not a digit first", name)
 	case slices.Contains([]string{"and", "or", "not", "in", HeaderBytes, PayloadBytes}, name):
 		return c.fault(r, "'%s' has a meaning of its own in conditions: choose another name", name)
 	case c.f.byName[name] != nil || c.f.items[name].list != nil:

@@ -161,7 +161,7 @@ func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) err
 	}
 	bits := c.at.bit - before.bit
 	if bits%8 != 0 {
-		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are no whole bytes: hint: { reserved = %d }", bits, 8-bits%8)
+		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are not whole bytes: hint: { reserved = %d }", bits, 8-bits%8)
 	}
 	c.at = before
 	c.optional(bits, nil, when, names)
@@ -172,7 +172,7 @@ func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) err
 func (c *compiler) moveGroup(r Row, before place, when []*expr.Expr, names []string) error {
 	bits, inner := c.at.bit-before.bit, c.at.terms[len(before.terms):]
 	if bits%8 != 0 {
-		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are no whole bytes", bits)
+		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are not whole bytes", bits)
 	}
 	inner = slices.Clone(inner)
 	c.at = before
@@ -306,14 +306,14 @@ func (c *compiler) sequence() error {
 	}
 	s := c.f.Spec
 	if s.Sequence != "" && !number(s.Sequence) {
-		return c.fault(Row{}, "sequence = '%s' is no field that is a whole number%s", s.Sequence, c.near(s.Sequence))
+		return c.fault(Row{}, "sequence = '%s' is not a field that is a whole number%s", s.Sequence, c.near(s.Sequence))
 	}
 	for _, name := range s.Per {
 		if name == s.Sequence {
 			return c.fault(Row{}, "sequence: per = '%s' is the sequence itself: name the fields for each of whose values it begins again", name)
 		}
 		if !number(name) {
-			return c.fault(Row{}, "sequence: per = '%s' is no field that is a whole number%s", name, c.near(name))
+			return c.fault(Row{}, "sequence: per = '%s' is not a field that is a whole number%s", name, c.near(name))
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func ParseStruct(text string) ([]Row, error) {
 		}
 		code, ok := structCodes[c]
 		if !ok {
-			return nil, fmt.Errorf("%q: '%c' is no code with a fixed size: b B ? c h H i I l L q Q f d, s and x", text, c)
+			return nil, fmt.Errorf("%q: '%c' is not a code with a fixed size: b B ? c h H i I l L q Q f d, s and x", text, c)
 		}
 		for range n {
 			rows = append(rows, Row{Bits: code.bits, Kind: code.kind, Little: little})

@@ -12,7 +12,7 @@ import (
 // driver.
 func GPUAt(address string) (int, error) {
 	if !spec.IsPCIAddress(address) {
-		return 0, fmt.Errorf("%q is no PCI address such as 8A:00.0", address)
+		return 0, fmt.Errorf("%q is not a PCI address such as 8A:00.0", address)
 	}
 	_, gpus, err := native.GPUs()
 	if err != nil {

@@ -244,8 +244,8 @@ func TestArguments(t *testing.T) {
 		want string
 	}{
 		"number for pointer": {second(k.NumberArg(0, 1)), "argument 1 (const float *a): it is a number, and the kernel takes a pointer"},
-		"too large":          {second(k.NumberArg(1, 256)), "argument 2 (unsigned char n): 256 is no whole number of 8 bits"},
-		"fraction":           {second(k.NumberArg(3, 0.5)), "0.5 is no whole number of 64 bits"},
+		"too large":          {second(k.NumberArg(1, 256)), "argument 2 (unsigned char n): 256 is not a whole number of 8 bits"},
+		"fraction":           {second(k.NumberArg(3, 0.5)), "0.5 is not a whole number of 64 bits"},
 		"array for number":   {second(k.ArrayArg(2, ints)), "argument 3 (double x): an array is passed as a pointer, and the kernel takes a floating number"},
 		"elements":           {second(k.ArrayArg(0, ints)), "argument 1 (const float *a): the array has elements of type int16"},
 		"elements of v":      {second(k.ArrayArg(4, ints)), "argument 5 (float *v): the array has elements of type int16"},

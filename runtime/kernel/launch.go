@@ -96,7 +96,7 @@ func (k *Kernel) NumberArg(i int, f float64) (Arg, error) {
 	case p.Class == Float:
 		return a, k.wrong(i, "a number of %d bytes can't be passed", p.Bytes)
 	case f != math.Trunc(f) || math.Abs(f) > 1<<53 || f < -math.Ldexp(1, int(bits)-1) || f >= math.Ldexp(1, int(bits)):
-		return a, k.wrong(i, "%v is no whole number of %d bits", f, bits)
+		return a, k.wrong(i, "%v is not a whole number of %d bits", f, bits)
 	default:
 		a.Value = uint64(int64(f))
 	}
@@ -131,7 +131,7 @@ func (k *Kernel) ArrayArg(i int, a *Array) (Arg, error) {
 		return Arg{}, k.wrong(i, "the array has elements of type %s", a.Type.Name)
 	}
 	if strings.Contains(k.Params[i].Text, "daqiri_burst") {
-		return Arg{}, k.wrong(i, "an array is no burst")
+		return Arg{}, k.wrong(i, "an array is not a burst")
 	}
 	if !k.OnHost() && a.GPU == native.HostGPU {
 		return Arg{}, k.wrong(i, "an array of kind host, which a GPU doesn't reach; hint: kind = \"host_pinned\" or \"device\"")

@@ -174,7 +174,7 @@ func (st *Stage) Write(b *Burst, names *WriteNames) (*Op, error) {
 	}
 	switch {
 	case !st.writes() && st.s3 == nil:
-		return nil, invalid("stage %s: it is no writer", st.name)
+		return nil, invalid("stage %s: it is not a writer", st.name)
 	case b.s != st.s:
 		return nil, invalid("writer %s: the burst belongs to another session", st.name)
 	}

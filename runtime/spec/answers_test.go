@@ -10,8 +10,8 @@ func TestAnswers(t *testing.T) {
 		{`[10.9.1.7, "fd98::7"]`, "[10.9.1.7 fd98::7]", ""},
 		{"[]", "[]", ""},
 		{`["::ffff:10.9.1.7"]`, "[10.9.1.7]", ""},
-		{"[10.9.1]", "", `interfaces[0].answers[0]: "10.9.1" is no IPv4 or IPv6 address`},
-		{`["fe80::1%eth0"]`, "", `"fe80::1%eth0" is no IPv4 or IPv6 address`},
+		{"[10.9.1]", "", `interfaces[0].answers[0]: "10.9.1" is not an IPv4 or IPv6 address`},
+		{`["fe80::1%eth0"]`, "", `"fe80::1%eth0" is not an IPv4 or IPv6 address`},
 		{"[10.9.1.7, 10.9.1.7]", "", `interfaces[0].answers[1]: "10.9.1.7" is listed twice`},
 		{"10.9.1.7", "", "where a list is expected"},
 	}

@@ -67,7 +67,7 @@ func (p *parser) addAddress(list []netip.Addr, v value) []netip.Addr {
 	a, err := netip.ParseAddr(text)
 	switch a = a.Unmap(); {
 	case err != nil || a.Zone() != "":
-		p.errorf(v.Source, "%q is no IPv4 or IPv6 address", text)
+		p.errorf(v.Source, "%q is not an IPv4 or IPv6 address", text)
 	case slices.Contains(list, a):
 		p.errorf(v.Source, "%q is listed twice", text)
 	default:

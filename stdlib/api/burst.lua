@@ -18,7 +18,7 @@ M.create_burst_params = M.create_tx_burst_params
 -- set_header sets the destination and size of a burst. A received burst can be forwarded: it keeps its packets.
 function M.set_header(burst, port, q, num, segs)
   local state = core.state(burst)
-  if not core.whole(num, 0, 2 ^ 31) then core.misuse("set_header: %s is no number of packets", tostring(num)) end
+  if not core.whole(num, 0, 2 ^ 31) then core.misuse("set_header: %s is not a number of packets", tostring(num)) end
   if not core.whole(segs, 1, constants.MAX_NUM_SEGS) then
     core.misuse("set_header: a packet has 1 to %d segments, not %s", constants.MAX_NUM_SEGS, tostring(segs))
   end
@@ -77,7 +77,7 @@ function M.get_connection_id(burst)
 end
 
 function M.set_connection_id(burst, conn_id)
-  if not core.whole(conn_id, 0, 2 ^ 53) then core.misuse("%s is no connection id", tostring(conn_id)) end
+  if not core.whole(conn_id, 0, 2 ^ 53) then core.misuse("%s is not a connection id", tostring(conn_id)) end
   core.state(burst).conn = conn_id
 end
 
@@ -187,7 +187,7 @@ end
 function core.Burst.__newindex(burst, key, value)
   if key == "connection_id" then return M.set_connection_id(burst, value) end
   if key ~= "rdma_wr_id" then core.misuse("a burst's field '%s' is for reading", tostring(key)) end
-  if not core.whole(value, 0, 2 ^ 53) then core.misuse("%s is no work request's id", tostring(value)) end
+  if not core.whole(value, 0, 2 ^ 53) then core.misuse("%s is not a work request's id", tostring(value)) end
   core.state(burst).wr_id = value
 end
 

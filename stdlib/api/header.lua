@@ -29,7 +29,7 @@ function M.set_eth_header(burst, idx, dst)
   if not state then return port, text end
   local bytes = type(dst) == "string" and (#dst == 6 and dst or core.mac_bytes(dst))
   if not bytes then
-    return "INVALID_PARAMETER", ("%s is no Ethernet address: text such as 02:00:00:00:00:01, or its six bytes, expected")
+    return "INVALID_PARAMETER", ("%s is not an Ethernet address: text such as 02:00:00:00:00:01, or its six bytes, expected")
       :format(tostring(dst))
   end
   local source = port and port.mac or "\0\0\0\0\0\0"
@@ -62,11 +62,11 @@ local ipv4 = remembered(function(ip_len, proto, src_host, dst_host)
   if not core.whole(ip_len, 0, 65515) then
     return nil, ("%s bytes behind an IPv4 header: 0 to 65515 are possible"):format(tostring(ip_len))
   elseif not core.whole(proto, 0, 255) then
-    return nil, ("%s is no protocol number"):format(tostring(proto))
+    return nil, ("%s is not a protocol number"):format(tostring(proto))
   end
   local src, dst = address(src_host), address(dst_host)
   if not src or not dst then
-    return nil, ("%s is no IPv4 address: a number in host byte order, or text, expected"):format(tostring(src and dst_host or src_host))
+    return nil, ("%s is not an IPv4 address: a number in host byte order, or text, expected"):format(tostring(src and dst_host or src_host))
   end
   return char(0x45, 0) .. two(20 + ip_len) .. char(0, 0, 0x40, 0, 64, proto, 0, 0) .. src .. dst
 end)

@@ -51,7 +51,7 @@ function M.rdma_set_header(burst, opcode, conn_id, is_server, num_pkts, wr_id, l
     return "INVALID_PARAMETER", ("connection %d is one of a %s"):format(conn_id, conn.server and "server" or "client")
   end
   if opcode == OPCODES.CONNECT or opcode == OPCODES.RDMA_READ_IMM or opcode == OPCODES.INVALID or not rawget(OPCODES, opcode) then
-    return "NOT_SUPPORTED", ("%s is no operation of a burst"):format(tostring(opcode))
+    return "NOT_SUPPORTED", ("%s is not an operation of a burst"):format(tostring(opcode))
   end
   local afar = opcode:find "^RDMA_" ~= nil
   if afar and (type(remote) ~= "table" or type(remote.name) ~= "string") then

@@ -116,7 +116,7 @@ function M.set_packet_tx_time(burst, idx, time)
   local state, status, text = core.sound(burst, 0, idx)
   if not state then return status, text end
   if not core.whole(time, 0, 2 ^ 53) then
-    return "INVALID_PARAMETER", ("%s is no time in ns since the session's start"):format(tostring(time))
+    return "INVALID_PARAMETER", ("%s is not a time in ns since the session's start"):format(tostring(time))
   end
   state.times, state.finished = state.times or {}, nil
   state.times[idx + 1] = time

@@ -76,7 +76,7 @@ static int open_named(dqi_port *p, vb_device **list, int n, dq_diag *diag) {
     }
     return dqi_fail(
         diag, DQ_ESYS - ENODEV,
-        "interface %s: %s is no RDMA device, and none belongs to it; there %s %s; hint: rdma link",
+        "interface %s: %s is not an RDMA device, and none belongs to it; there %s %s; hint: rdma link",
         i->conf.name, i->conf.address, n == 1 ? "is" : "are", names[0] ? names : "none");
 }
 

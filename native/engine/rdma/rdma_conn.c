@@ -382,7 +382,7 @@ static int address(const dqi_rdma *r, const char *text, bool need_port, dqi_sock
                *bare = strstr(text, "roce://") == text ? text + 7 : text;
     if (!dqi_addr_split(bare, host, sizeof host, &port, &proto) || (need_port && (port <= 0 || !host[0])))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: '%s' is no address; hint: \"host:port\" or \"[IPv6]:port\"", name,
+                        "interface %s: '%s' is not an address; hint: \"host:port\" or \"[IPv6]:port\"", name,
                         text);
     if (proto != DQ_PROTO_NONE)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: '%s': this interface speaks roce", name,

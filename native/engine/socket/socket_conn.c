@@ -226,7 +226,7 @@ static int addresses(dqi_sock *s, const char *text, bool need_port, dqi_sockaddr
     const char *why = "", *name = s->iface->conf.name, *mine = dqi_sock_is_udp(s) ? "udp" : "tcp";
     if (!dqi_addr_split(text, host, sizeof host, &port, &proto) || (need_port && (port <= 0 || !host[0])))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: '%s' is no address; hint: \"host:port\" or \"[IPv6]:port\"", name,
+                        "interface %s: '%s' is not an address; hint: \"host:port\" or \"[IPv6]:port\"", name,
                         text);
     if (proto != DQ_PROTO_NONE && proto != (dq_proto)s->iface->conf.socket.proto)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: '%s': this interface speaks %s", name,

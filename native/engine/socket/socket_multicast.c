@@ -140,8 +140,8 @@ static int parse_group(dqi_sock *s, const char *text, dqi_sockaddr *group, dq_di
         !dqi_addr_is_multicast(group))
         return dqi_fail(
             diag, DQ_INVALID_PARAMETER,
-            "interface %s: '%s' is no multicast group; hint: 224.0.0.0 to 239.255.255.255, or ff00::/8", name,
-            text);
+            "interface %s: '%s' is not a multicast group; hint: 224.0.0.0 to 239.255.255.255, or ff00::/8",
+            name, text);
     if (port >= 0 && port != mine)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: group %s: this interface receives on port %u", name, text, mine);
@@ -158,7 +158,7 @@ int dqi_sock_multicast(dq_iface *i, const char *group, const char *source, bool 
     if (err != DQ_OK) return err;
     if (source && source[0] && (!dqi_addr_parse(source, &from) || from.sa.sa_family != g.sa.sa_family))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: group %s: source '%s' is no address of the group's family",
+                        "interface %s: group %s: source '%s' is not an address of the group's family",
                         i->conf.name, group, source);
     pthread_mutex_lock(&s->lock);
     int e = join ? join_group(s, &g, &from) : leave_group(s, &g, &from);

@@ -197,7 +197,7 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
     x->index = (int)if_nametoindex(i->conf.address);
     x->watch = -1;
     if (x->index == 0 || !is_ethernet(i->conf.address))
-        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s is no Ethernet device", i->conf.name,
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s is not an Ethernet device", i->conf.name,
                         i->conf.address);
     snprintf(x->device, sizeof x->device, "%.15s", i->conf.address);
     x->mtu = xsk_mtu_of(x->device);

@@ -45,7 +45,7 @@ static int check_queue(const dq_session *s, const dq_gn_conf *c, const char *rin
     snprintf(why, sizeof why, "queue %s %s", q->conf.name,
              q->session != s ? "is of another session"
              : q->conf.dir != dir
-                 ? (dir == DQ_TX ? "is no transmit queue" : "is no receive queue")
+                 ? (dir == DQ_TX ? "is not a transmit queue" : "is not a receive queue")
                  : "writes the source address into frames (tx_eth_src), and these are the kernel's memory; "
                    "hint: the kernel writes it, or another queue");
     return refuse(diag, c, ring, k, why);
@@ -57,7 +57,7 @@ static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
     const dqi_engine_ops *ops = c->tx[k]->iface->ops;
     char why[320];
     if (c->conn && !(ops->rma && dqi_conn_is_of(c->conn, c->tx[k]->iface->index)))
-        snprintf(why, sizeof why, "queue %s: conn is no connection of interface %s with a peer's memory",
+        snprintf(why, sizeof why, "queue %s: conn is not a connection of interface %s with a peer's memory",
                  c->tx[k]->conf.name, c->tx[k]->iface->conf.name);
     else if (c->conn && !dqi_gn_remote_fits(c->tx[k]))
         snprintf(why, sizeof why,

@@ -53,7 +53,7 @@ for i = 0, 3 do
   ok(api.set_udp_header(burst, i, 20, 4096, i == 3 and 7000 or 5000 + i))
   ok(api.set_udp_payload(burst, i, ("%20d"):format(i) .. "more", 20))
 end
-fails("INVALID_PARAMETER", "02:00:00:00:00:0g is no Ethernet address", api.set_eth_header(burst, 0, "02:00:00:00:00:0g"))
+fails("INVALID_PARAMETER", "02:00:00:00:00:0g is not an Ethernet address", api.set_eth_header(burst, 0, "02:00:00:00:00:0g"))
 fails("INVALID_PARAMETER", "packets 0 to 3", api.set_eth_header(burst, 4, mac))
 fails("INVALID_PARAMETER", "no IPv4 address", api.set_ipv4_header(burst, 0, 28, 17, "10.0.0.256", "10.0.0.2"))
 fails("INVALID_PARAMETER", "0 to 65507", api.set_udp_header(burst, 0, 65508, 1, 2))

@@ -206,7 +206,7 @@ func (s *suite) start(name string, argv ...string) (Step, string) {
 		step.Result, step.Output = "skipped", tail(out.String()+said.String())
 	case err != nil && strings.Contains(said.String(), "needs NVRTC"):
 		step.Result, step.Output = "skipped", tail(said.String())
-	case name == "machine": // what it finds to mend is no failure here
+	case name == "machine": // what it finds to mend is not a failure here
 	case err != nil:
 		step.Result, step.Output = "failed", tail(fmt.Sprintf("%s%s%v", out.String(), said.String(), err))
 	}

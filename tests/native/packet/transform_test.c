@@ -260,7 +260,7 @@ static void refused(const dq_action *on, const dq_action *off, const bend *b) {
     drop(&x);
 }
 
-// One thing wrong at a time, and it is no such tunnel.
+// One thing wrong at a time, and it is not such a tunnel.
 static void other_tunnels_are_refused(void) {
     static const bend common[] = {
         {"ethertype", 13, 1},    {"version", 14, 0x10}, {"longer than it is", 16, 0x40},

@@ -351,7 +351,7 @@ static void stage_refusals(void) {
     refused(&b, c, "own", "packets of rx0 may have all buffers of region in");
     c.policy = DQ_POLICY_DROP;
     c.at_payload = 0;
-    refused(&b, c, "b", "headers are no elements");
+    refused(&b, c, "b", "headers are not elements");
     c.types.output = DQ_DTYPE_INT4;
     refused(&b, c, "c", "convert c: no conversion of int16 to int4");
     c.region = NULL;

@@ -330,7 +330,7 @@ static void misuse(void) {
     refused(&r, "needs more buffers", c);
     c = usual();
     c.fill = 256;
-    refused(&r, "is no byte", c);
+    refused(&r, "is not a byte", c);
     rig_close(&r);
 }
 

@@ -242,7 +242,7 @@ static int lay_out(const dq_baseline_gpu *g, const dq_baseline_gpu_job *job, lis
     int err = dqi_convert_find(&job->types, &l->convert, "bench", diag);
     if (err != DQ_OK) return err;
     if (!dqi_convert_size(&l->convert, job->payload, &l->made) || l->made == 0)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "bench: payloads of %u bytes are no whole elements",
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "bench: payloads of %u bytes are not whole elements",
                         job->payload);
     l->stride = ((uint64_t)job->payload_offset + job->payload + LINE - 1) / LINE * LINE;
     uint64_t most = room / l->stride, fits = g->side / l->made;

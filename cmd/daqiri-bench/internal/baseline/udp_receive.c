@@ -40,7 +40,7 @@ static int listen_on(const dq_baseline_recv *c, int fd, uint16_t *port, dq_diag 
     struct sockaddr_in at = {.sin_family = AF_INET};
     socklen_t len = sizeof at;
     if (inet_pton(AF_INET, c->host, &at.sin_addr) != 1)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "baseline receiver: %s is no IPv4 address", c->host);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "baseline receiver: %s is not an IPv4 address", c->host);
     if (bind(fd, (struct sockaddr *)&at, len) != 0 || getsockname(fd, (struct sockaddr *)&at, &len) != 0)
         return dqi_fail(diag, DQ_ESYS - errno, "baseline receiver: bind to %s: %s", c->host, strerror(errno));
     int bytes = SOCKET_BYTES, on = 1;

@@ -37,7 +37,7 @@ typedef struct sender {
 static int connect_to(const dq_baseline_send *c, int *fd, dq_diag *diag) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(c->port)};
     if (inet_pton(AF_INET, c->host, &to.sin_addr) != 1)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "baseline sender: %s is no IPv4 address", c->host);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "baseline sender: %s is not an IPv4 address", c->host);
     *fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (*fd < 0 || connect(*fd, (struct sockaddr *)&to, sizeof to) != 0)
         return dqi_fail(diag, DQ_ESYS - errno, "baseline sender: connect to %s: %s", c->host,
@@ -57,7 +57,7 @@ static int prepare(sender *s, const dq_baseline_send *c, dq_diag *diag) {
     s->messages = s->segments > 1 ? GSO_MESSAGES : MESSAGES;
     if (c->size < DQ_BASELINE_MIN_BYTES || (uint64_t)s->size * s->segments > MAX_BYTES)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "baseline sender: %u datagrams of %u bytes are no message", s->segments, c->size);
+                        "baseline sender: %u datagrams of %u bytes are not a message", s->segments, c->size);
     size_t message = (size_t)s->size * s->segments;
     s->payload = calloc(s->messages, message);
     if (!s->payload) return dqi_fail(diag, DQ_ESYS - ENOMEM, "baseline sender: no memory for its messages");

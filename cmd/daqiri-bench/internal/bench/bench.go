@@ -135,7 +135,7 @@ func (e *UnknownCaseError) Error() string {
 	if e.Near != "" {
 		hint = fmt.Sprintf(" (did you mean %s?)", e.Near)
 	}
-	return fmt.Sprintf("%s is no case%s", e.Name, hint)
+	return fmt.Sprintf("%s is not a case%s", e.Name, hint)
 }
 
 // script is the path of one of ours.

@@ -235,10 +235,8 @@ static void tells_what_is_wrong(void) {
     static const struct {
         const char *group, *source, *want;
     } cases[] = {
-        {"192.0.2.1", "", "is no multicast group"},
-        {"nonsense", "", "is no multicast group"},
-        {"239.77.1.2:1", "", "this interface receives on port"},
-        {"239.77.1.2", "::1", "source '::1'"},
+        {"192.0.2.1", "", "is not a multicast group"},           {"nonsense", "", "is not a multicast group"},
+        {"239.77.1.2:1", "", "this interface receives on port"}, {"239.77.1.2", "::1", "source '::1'"},
         {"239.77.1.2", "nonsense", "source 'nonsense'"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
