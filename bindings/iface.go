@@ -66,7 +66,7 @@ var interfaceType = &typeDef{
 			-> integer[] | failure: their ids
 			Adds transmit flows, while the session runs: 'vlan_push' and 'tunnel_encap' of the first flow that a frame matches, in the configuration's order and
 			then in the groups'. Transmit flows have groups and ids of their own. A tunnel's 'outer_eth_src' and 'outer_eth_dst' may be '"auto"': the interface's
-			own address, and that of whoever has the outer destination ('i:resolve').
+			own address, and that of the owner of the outer destination ('i:resolve').
 			> local tag = { name = "tag", match = { udp_dst = 53 }, action = { type = "vlan_push", vlan_id = 5 } }
 			> i:add_tx_flows("tags", { tag })`},
 		{"allow_all_traffic", interfaceDrop(false), `-> true | failure

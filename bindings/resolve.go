@@ -44,7 +44,7 @@ func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16) (net.
 			}
 		}
 	}
-	return nil, fmt.Errorf("nobody answers for %s: asked %d times in %d s: %w", n, neighbourAsks, neighbourAsks, session.ErrNotReady)
+	return nil, fmt.Errorf("no answer for %s: asked %d times in %d s: %w", n, neighbourAsks, neighbourAsks, session.ErrNotReady)
 }
 
 // interfaceResolve implements i:resolve(address, {vlan_id}): the Ethernet address as a string.

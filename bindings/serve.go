@@ -137,7 +137,7 @@ func (rt *Runtime) message(L *lua.LState, it *task.Item) {
 	case it.From == rt.parent && len(rt.mail) < mailRoom:
 		rt.mail = append(rt.mail, it.Value)
 	default:
-		rt.Log("warn", "a message was dropped: nobody takes messages from that task", map[string]any{"from": it.From.Name()})
+		rt.Log("warn", "a message was dropped: no task receives its messages", map[string]any{"from": it.From.Name()})
 	}
 }
 

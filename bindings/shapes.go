@@ -160,7 +160,7 @@ const (
 	templateRows = `. payload? string: the payload, filled up with zeros to 'payload_bytes'
 		. payload_bytes? integer, bytes: how long the payload is; by default as long as 'payload'
 		. bytes? string: the whole packet instead
-		. eth_dst? string: an Ethernet address, or "auto": that of whoever has 'ipv4_dst' or 'ipv6_dst' ('i:resolve'; the session has to run, unless the kernel
+		. eth_dst? string: an Ethernet address, or "auto": that of the owner of 'ipv4_dst' or 'ipv6_dst' ('i:resolve'; the session has to run, unless the kernel
 		  knows). By default a multicast group's own address, else frames go to everybody, with a warning on the engines xdp and dpdk unless
 		  "ff:ff:ff:ff:ff:ff" says that it is meant
 		. eth_src string = "auto": an Ethernet address; "auto" is the interface's, or 02:00:00:00:00:01

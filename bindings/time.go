@@ -125,7 +125,7 @@ func (rt *Runtime) fromNow(rest string) (timestamp, error) {
 func (m timestamp) plus(ns int64) (timestamp, error) {
 	sum := m + timestamp(ns)
 	if sum < 0 || (ns > 0) != (sum > m) && ns != 0 {
-		return 0, fmt.Errorf("%s and %v: not between %v and %v, the times that there are", m, time.Duration(ns), timestamp(0), timestamp(math.MaxInt64))
+		return 0, fmt.Errorf("%s and %v: outside the valid range %v to %v", m, time.Duration(ns), timestamp(0), timestamp(math.MaxInt64))
 	}
 	return sum, nil
 }

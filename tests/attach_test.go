@@ -77,7 +77,7 @@ func TestAttach(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	x.Type(ctrlC, "interrupted", "> ")
 	x.Type("step\r", "\r\n1000000\r\n", "> ")
-	if said, code := attachWith(t, "1\n", socket); code != 4 || !strings.Contains(said, "somebody else has the prompt of this job: --view looks on") {
+	if said, code := attachWith(t, "1\n", socket); code != 4 || !strings.Contains(said, "another client has the prompt of this job: use --view") {
 		t.Errorf("a second prompt: exit code %d:\n%s", code, said)
 	}
 	var views []*lockedBuffer

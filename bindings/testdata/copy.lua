@@ -87,6 +87,6 @@ do
   has(try(s.pipe, s, s:rx_queue("port"), copy), "with data_types it takes payloads in one segment, and queue rx holds frames")
   local plain = s:copy{ name = "plain", memory_region = "others" }
   s:pipe(s:rx_queue("port"), plain)
-  has(try(s.pipe, s, plain, plain), "it can't be fed with what it made")
+  has(try(s.pipe, s, plain, plain), "a stage cannot consume its own output")
   s:close()
 end

@@ -169,7 +169,7 @@ t.equal(a:tx_flows()[1].actions[1].tunnel.outer_eth_dst, b.mac)
 t.raises("give one of them, or the Ethernet address", function() tx:template{ eth_dst = "auto", payload_bytes = 1 } end)
 assert(select(3, a:resolve("239.0.0.1")):find("239.0.0.1 is not a host's address", 1, true))
 if daqiri.args{ clock = "real" }.clock == "virtual" then -- it takes three seconds
-  t.raises("nobody answers for 10.0.0.8 in VLAN 5 on interface a", function()
+  t.raises("no answer for 10.0.0.8 in VLAN 5 on interface a", function()
     tx:template{ eth_dst = "auto", ipv4_dst = "10.0.0.8", vlan_id = 5, payload_bytes = 1 }
   end)
 end

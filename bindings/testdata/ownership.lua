@@ -104,8 +104,8 @@ for which = 1, 3 do
     t.raises("read-only", function() views[k]:set_u8(0, 1) end)
   end
   refused(b:select("len > 0"))
-  t.raises("somebody else reads the burst too", function() all[which]:tx_times(0) end)
-  if which ~= 1 then t.raises("somebody else reads the burst too", function() b:tx_times(0) end) end
+  t.raises("the burst has other readers", function() all[which]:tx_times(0) end)
+  if which ~= 1 then t.raises("the burst has other readers", function() b:tx_times(0) end) end
   b:select("len > 0"):tx_times(0) -- its own
   t.equal(h:wait{ timeout = 10 }, true)
 end

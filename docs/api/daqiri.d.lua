@@ -1116,7 +1116,8 @@ function interface:add_flows(group, flows) end
 
 ---Adds transmit flows, while the session runs: vlan_push and tunnel_encap of the first flow that a frame matches, in the
 ---configuration's order and then in the groups'. Transmit flows have groups and ids of their own. A tunnel's outer_eth_src
----and outer_eth_dst may be "auto": the interface's own address, and that of whoever has the outer destination (i:resolve).
+---and outer_eth_dst may be "auto": the interface's own address, and that of the owner of the outer destination
+---(i:resolve).
 ---
 ---```lua
 ---local tag = { name = "tag", match = { udp_dst = 53 }, action = { type = "vlan_push", vlan_id = 5 } }
@@ -1602,7 +1603,7 @@ function connection:write(b, name, offset, options) end
 ---@field payload? string the payload, filled up with zeros to payload_bytes
 ---@field payload_bytes? integer bytes: how long the payload is; by default as long as payload
 ---@field bytes? string the whole packet instead
----@field eth_dst? string an Ethernet address, or "auto": that of whoever has ipv4_dst or ipv6_dst (i:resolve; the session has to run, unless the kernel knows). By default a multicast group's own address, else frames go to everybody, with a warning on the engines xdp and dpdk unless "ff:ff:ff:ff:ff:ff" says that it is meant
+---@field eth_dst? string an Ethernet address, or "auto": that of the owner of ipv4_dst or ipv6_dst (i:resolve; the session has to run, unless the kernel knows). By default a multicast group's own address, else frames go to everybody, with a warning on the engines xdp and dpdk unless "ff:ff:ff:ff:ff:ff" says that it is meant
 ---@field eth_src? string an Ethernet address; "auto" is the interface's, or 02:00:00:00:00:01 (default: "auto")
 ---@field ethertype? integer 0x600 to 0xffff: the payload begins behind it
 ---@field vlan_id? integer 0 to 4095: of a VLAN tag

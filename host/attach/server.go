@@ -183,7 +183,7 @@ func (s *Server) serve(c *listen.Conn) {
 		c.Trust() // viewers are evicted first when connections are exhausted
 	}
 	if taken {
-		_ = w.write(hello{Protocol: protocol, Error: "somebody else has the prompt of this job: --view looks on"})
+		_ = w.write(hello{Protocol: protocol, Error: "another client has the prompt of this job: use --view"})
 		return
 	}
 	_ = w.write(hello{Protocol: protocol})

@@ -38,7 +38,7 @@ const ballastBytes = 16 << 20
 func Main(g *state.Global) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
-			fmt.Fprintf(g.Stderr, "daqiri-run itself is at fault here, please report this: %v\n%s", r, debug.Stack())
+			fmt.Fprintf(g.Stderr, "internal error (bug in daqiri-run), please report: %v\n%s", r, debug.Stack())
 			code = int(exit.Internal)
 		}
 	}()

@@ -111,7 +111,7 @@ func (r *runner) describe(report *summary.Report, code exit.Code) {
 	case r.stoppedBy != nil:
 		report.Reason = r.stoppedBy.Error()
 	case r.con.stdout.gone.Load():
-		report.Reason = "nobody reads the output any more"
+		report.Reason = "the output has no reader any more"
 	}
 }
 

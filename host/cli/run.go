@@ -95,7 +95,7 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	if r.program, err = script.New(opts); err != nil {
 		return exit.Fail(exit.Device, err)
 	}
-	r.con.stdout.broken = func() { r.program.Stop("nobody reads the output any more") }
+	r.con.stdout.broken = func() { r.program.Stop("the output has no reader any more") }
 	return r.run()
 }
 

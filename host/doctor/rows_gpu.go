@@ -25,7 +25,7 @@ var gpuRows = []row{
 	{name: "GPU driver", why: "the program opens it at run time, and needs one of CUDA 11.7 or later", look: func(x *exam) {
 		switch plan, err := x.driver(); {
 		case errors.Is(err, errNotAsked), err != nil && len(x.gpus()) == 0:
-			x.none("no NVIDIA GPU, or nobody asked")
+			x.none("no NVIDIA GPU, or none is used")
 		case err != nil:
 			x.fail("", err.Error(), "sudo apt-get install nvidia-driver, and reboot")
 		default:
@@ -38,7 +38,7 @@ var gpuRows = []row{
 		plan, err := x.driver()
 		switch {
 		case len(x.gpus()) == 0:
-			x.none("no NVIDIA GPU")
+			x.none("no NVIDIA GPU, or none is used")
 		case err == nil && !slices.ContainsFunc(plan.GPUs, noDMABuf):
 			x.pass("", "by DMA-BUF")
 		case x.m.Module("nvidia_peermem"):

@@ -108,7 +108,7 @@ var netRows = []row{
 		}
 	}},
 	{name: "rights", why: "raw frames, filters in the kernel and pinned memory are privileged", look: rights},
-	{name: "time", why: "times of packets are compared between machines: a clock that nobody sets drifts by milliseconds a minute", look: func(x *exam) {
+	{name: "time", why: "times of packets are compared between machines: a clock that is not synchronised drifts by milliseconds a minute", look: func(x *exam) {
 		var t unix.Timex
 		state, err := unix.Adjtimex(&t)
 		switch {

@@ -50,7 +50,7 @@ var texts = []struct {
 	{Hangup, "hangup", "ended by SIGHUP, after an orderly stop"},
 	{Interrupted, "interrupted", "ended by Ctrl-C (SIGINT), after an orderly stop; at once after the second"},
 	{Quit, "quit", "ended by SIGQUIT, after the stacks of all goroutines were written, and an orderly stop"},
-	{Killed, "killed", "killed by SIGKILL: by somebody, or by the kernel for want of memory; the last ledger is shown all the same"},
+	{Killed, "killed", "killed by SIGKILL, by a user or by the kernel when memory ran out; the last ledger is printed anyway"},
 	{Pipe, "pipe", "stdout closed by its reader (SIGPIPE); orderly stop"},
 	{Terminated, "terminated", "ended by SIGTERM, after an orderly stop"},
 }

@@ -36,7 +36,7 @@ func formatParts() []Part {
 			{"`const`", "a value", "what it is in every such packet: others are none of this format"},
 			{"`doc`", "text", "the words about it"},
 			{"`endian`", "`big`, `little`", "also a key of the whole table"},
-			{"`is`", "a number as text", "what `encode` gives it where nobody says"},
+			{"`is`", "a number as text", "the value that `encode` writes by default"},
 			{"`scale`, `offset`, `unit`", "numbers, text", "how `b:show` and dissectors show it: number * scale + offset; elsewhere numbers are as in the packet"},
 			{"`signed`", "true", "two's complement"},
 			{"`values`", "`{ [4] = \"context\" }`", "names of values, which `encode` takes, and conditions as `FIELD.NAME`"},

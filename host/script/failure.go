@@ -34,7 +34,7 @@ type Failure struct {
 }
 
 // atFault prefixes errors that no script should be able to cause.
-const atFault = "daqiri-run itself is at fault here, please report this: "
+const atFault = "internal error (bug in daqiri-run), please report: "
 
 // ErrCancelled cancels tasks that do not return after a stop.
 var ErrCancelled = errors.New("the script did not come back after the stop")

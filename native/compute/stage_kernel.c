@@ -168,7 +168,7 @@ static int user_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const user *u = st->impl;
     dqi_gpu *gpu = dqi_launcher_gpu(u->launcher);
     if (dqi_stage_is_before(st, q))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "kernel %s: it can't be fed with what it handed out",
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "kernel %s: a stage cannot consume its own output",
                         st->name);
     if (!q->owner && wants_aggregate(u))
         return dqi_fail(

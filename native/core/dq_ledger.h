@@ -30,7 +30,7 @@
     X(FILTERED, "filtered", 1, "refused by the filter", "it was asked for: the stage's condition")           \
     X(NOT_SAMPLED, "not_sampled", 1, "left out by the sampler", "it was asked for: `every` of the sampler")  \
     X(BEHIND, "behind", 0, "the consumer was behind and its policy is drop",                                 \
-      "`policy = \"wait\"` holds the queue up instead; or a faster disk, a handler that does less, "         \
+      "`policy = \"wait\"` stops the queue instead; or a faster disk, a handler that does less, "            \
       "`sample`")                                                                                            \
     X(WRITE_ERROR, "write_error", 0, "the file, or the object, could not be written",                        \
       "the writer's error in the summary says what the system said: a full disk, a folder that went")        \
@@ -38,8 +38,8 @@
     X(ENOUGH, "enough", 1, "the writer has what it was to write",                                            \
       "it was asked for: `quota` with `when_full = \"stop\"`")                                               \
     X(SEND_ERROR, "send_error", 0, "the system refused to send it",                                          \
-      "the summary's faults say what the system said")                                                       \
-    X(NO_PEER, "no_peer", 0, "there was nobody to send it to",                                               \
+      "the errors in the summary have the system's message")                                                 \
+    X(NO_PEER, "no_peer", 0, "there was no peer to send it to",                                              \
       "a remote address, or wait until the peer has sent or connected")                                      \
     X(CONNECTION_LOST, "connection_lost", 0, "its connection ended before the peer had it",                  \
       "the disconnect event says why the connection ended")                                                  \
@@ -59,14 +59,13 @@
     X(BAD_PLACE, "bad_place", 0,                                                                             \
       "it has no place in a batch: a field is absent, or slot or offset are outside; or no payload",         \
       "the fields of the place rule: offset, width, byte order, `slots`")                                    \
-    X(BAD_FORMAT, "bad_format", 0,                                                                           \
-      "its header is of another format than the stage's: another flavour, or cut short",                     \
+    X(BAD_FORMAT, "bad_format", 0, "its header does not match the stage's format, or is truncated",          \
       "`f:decode(packet)` says which constant differs: give the stage that format")                          \
     X(OVERLAP, "overlap", 0, "some of its bytes of the heap were there already, and others not",             \
       "the sender: its pieces of one heap overlap, or two senders use the same heap ids")                    \
     X(PAST_END, "past_end", 0, "it reaches past the end of its heap",                                        \
       "the fields for offset and size: bytes, not elements")                                                 \
-    X(SIZE_CHANGED, "size_changed", 0, "it says another size of its heap than the packets before it",        \
+    X(SIZE_CHANGED, "size_changed", 0, "its heap size differs from earlier packets of the heap",             \
       "the sender: it uses the heap's id for two heaps")                                                     \
     X(BAD_PAYLOAD, "bad_payload", 0, "its payload is not a whole number of elements of input_type",          \
       "`input_type` and `payload_offset`")                                                                   \
@@ -84,7 +83,7 @@
       "the stage's error in the summary says why: a kernel that wrote where it may not, or "                 \
       "hardware")                                                                                            \
     X(BAD_DESCRIPTOR, "bad_descriptor", 0,                                                                   \
-      "the kernel's descriptor says what there is not: an operation, flag, length, writer or ticket",        \
+      "invalid descriptor: bad operation, flag, length, writer or ticket",                                   \
       "the kernel: descriptors that the functions of gn.h write are valid; `k.fault` has the last fault")    \
     X(NOT_ITS_REGION, "not_its_region", 0,                                                                   \
       "the kernel's descriptor names a region that the kernel was not given, or not for that",               \

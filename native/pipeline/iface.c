@@ -71,7 +71,7 @@ int dq_iface_events(dq_iface *i, dq_waiter *w, uint64_t tag, dq_diag *diag) {
                         i->ops->name);
     if (atomic_load(&i->events))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: somebody listens to its connections already", i->conf.name);
+                        "interface %s: another listener already accepts its connections", i->conf.name);
     dqi_tap *t = calloc(1, sizeof *t);
     if (!t || !dqi_ring_init(&t->in.ring, EVENT_DEPTH)) {
         free(t);

@@ -314,7 +314,8 @@ static int check_region(const copier *c, const dq_region *r, dq_diag *diag) {
 static int copy_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const copier *c = st->impl;
     if (dqi_stage_is_before(st, q))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "copy %s: it can't be fed with what it made", st->name);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "copy %s: a stage cannot consume its own output",
+                        st->name);
     if (q->conf.batch_size * (q->conf.n_regions + 1) > DQI_LIST_MOVES)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "copy %s: bursts of queue %s may have %u packets, and it takes %u at most", st->name,

@@ -165,7 +165,8 @@ static int heaps_poll(dq_stage *st) {
 static int heaps_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const dqi_heaps *h = st->impl;
     if (dqi_stage_is_before(st, q))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "heaps %s: it can't be fed with its own heaps", st->name);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "heaps %s: a stage cannot consume its own output",
+                        st->name);
     if (h->conf.segment >= q->conf.n_regions)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "heaps %s: queue %s has %u segments: there is no segment %u", st->name, q->conf.name,

@@ -213,7 +213,7 @@ static void reorder_free(dqi_reorder *r) {
 static int reorder_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const dqi_reorder *r = st->impl;
     if (dqi_stage_is_before(st, q))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: it can't be fed with its own aggregates",
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: a stage cannot consume its own output",
                         st->name);
     if (r->conf.segment >= q->conf.n_regions)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,

@@ -282,7 +282,7 @@ const char *dqi_disk_words(int err) {
     case EFBIG:
         return "the file is as large as the file system or ulimit -f allows";
     case ENXIO:
-        return "it is a pipe that nobody reads; hint: start its reader first";
+        return "it is a pipe without a reader; hint: start its reader first";
     case EPIPE:
         return "the pipe's reader has ended";
     case ETIMEDOUT:

@@ -82,7 +82,7 @@ func open(o Options) (net.Listener, error) {
 		}
 		if c, err := net.Dial("unix", o.Unix); err == nil {
 			_ = c.Close()
-			return nil, fmt.Errorf("%s: somebody listens there", o.Unix)
+			return nil, fmt.Errorf("%s: another process listens there", o.Unix)
 		}
 		if err := os.Remove(o.Unix); err != nil {
 			return nil, err

@@ -55,7 +55,7 @@ func TestUnix(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o660 || s.Address() != path {
 		t.Errorf("%v, %v at %s", info.Mode(), err, s.Address())
 	}
-	if _, err := Listen(Options{Unix: path, Mode: 0o600, Answer: echo}); err == nil || !strings.Contains(err.Error(), "somebody listens there") {
+	if _, err := Listen(Options{Unix: path, Mode: 0o600, Answer: echo}); err == nil || !strings.Contains(err.Error(), "another process listens there") {
 		t.Errorf("a second one: %v", err)
 	}
 	r, c := dial(t, "unix", path)

@@ -180,7 +180,7 @@ func (b *Burst) TxTimes() ([]int64, error) {
 	}
 	times := b.native.TxTimes(b.view.N)
 	if times == nil {
-		return nil, fmt.Errorf("send times: somebody else reads the burst too: %w; hint: b:select makes one that has its own", ErrInvalid)
+		return nil, fmt.Errorf("send times: the burst has other readers: %w; hint: b:select makes one that has its own", ErrInvalid)
 	}
 	return times, nil
 }

@@ -120,7 +120,7 @@ function M.accepted(address, server_port)
   local waiting = port.waiting
   while waiting[1] and waiting[1].ended do table.remove(waiting, 1) end
   if waiting[1] then return "SUCCESS", waiting[1].id end
-  return "NULL_PTR", nil, ("nobody has connected to %s"):format(target)
+  return "NULL_PTR", nil, ("no peer has connected to %s"):format(target)
 end
 
 -- connect_rdma connects from the client port with this source address, or from the first one.
@@ -143,7 +143,7 @@ function M.accepted_rdma(address, server_port)
   core.turn()
   local id = fetch(port)
   if id then return "SUCCESS", id end
-  return "NOT_READY", nil, ("nobody has connected to %s"):format(target)
+  return "NOT_READY", nil, ("no peer has connected to %s"):format(target)
 end
 
 -- alone returns a message if a server has no peer to send to, otherwise nil.

@@ -290,7 +290,7 @@ bool dq_iface_source(const dq_iface *i, dq_source *out) {
 static int conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag) {
     (void)conn;
     return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                    "interface %s: connection to %s: a capture answers nobody; hint: what comes from there "
+                    "interface %s: connection to %s: a capture does not answer; hint: what comes from there "
                     "comes on the receive queues, with its sender",
                     i->conf.name, to->address);
 }

@@ -72,7 +72,7 @@ int dq_gn_check_grid(const char *what, const dq_kernel *k, const dq_grid *grid, 
 }
 
 static int check(const dq_gn *g, const dq_kernel *k, const dq_grid *grid, uint32_t n, dq_diag *diag) {
-    if (g->run) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: it was started before", g->what);
+    if (g->run) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: already started", g->what);
     if (k->gpu != g->gpu)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: its context is of another GPU", g->what);
     if (n > DQ_MAX_KERNEL_ARGS)

@@ -45,7 +45,7 @@ static void refused_starts(void) {
         {"a file", "file", "file: it is not a folder", 0, ENOTDIR},
         {"in use", "used", "used/t.pcap: another writer has this file open", 0, EWOULDBLOCK},
         {"full", "full", "full/t.pcap: no space left on device", 0, ENOSPC},
-        {"a pipe", "pipe", "pipe/t.pcap: it is a pipe that nobody reads", 0, ENXIO},
+        {"a pipe", "pipe", "pipe/t.pcap: it is a pipe without a reader", 0, ENXIO},
     };
     rig r;
     rig_open(&r, false, 1, 4, 64);
