@@ -127,7 +127,7 @@ func TestAPIReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := map[string]string{}
-	_, table, _ := strings.Cut(string(text), "\n## What is there\n")
+	_, table, _ := strings.Cut(string(text), "\n## Supported names\n")
 	for _, row := range apiRow.FindAllStringSubmatch(table, -1) {
 		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
 			if told[name[1]] != "" {

@@ -38,7 +38,7 @@ func TestExitInternal(t *testing.T) {
 		{good, "in - out - held - dropped = 1", true},
 		{bad, "of the script", true},
 		{exits, "in - out - held - dropped = 1", true},
-		{"version", "please report this: a fault on purpose", false},
+		{"version", "please report: a fault on purpose", false},
 	} {
 		args, summary := []string{c.args}, filepath.Join(dir, filepath.Base(c.args)+".json")
 		if c.ledger {

@@ -38,7 +38,7 @@ lacks(s:interface("client"):connect{ address = "127.0.0.1:" .. port, private_dat
 t.equal(c.private_data, "")
 t.raises("one of both is enough", function() c:join{ qpn = 1, psn = 2, addr = "10.0.0.2", gid = "::1" } end)
 t.raises("outside 0..16777215", function() c:join{ qpn = 2 ^ 24, psn = 2, lid = 1 } end)
-t.raises("no address", function() s:interface("client"):connect{ qp = { qpn = 1, psn = 2, gid = "10.0.0.2" } } end)
+t.raises("is not an address", function() s:interface("client"):connect{ qp = { qpn = 1, psn = 2, gid = "10.0.0.2" } } end)
 t.raises("qpm", function() s:interface("client"):connect{ qp = { qpm = 1 } } end)
 t.raises("no address to connect to", function() s:interface("client"):connect{ qp = {}, address = "10.0.0.2:1" } end)
 lacks(c:tell("ring", { addr = daqiri.u64(4096), rkey = 1, bytes = 8 }))

@@ -145,7 +145,7 @@ do
   t.raises("option 'follow' is missing", function() tx:pace{ speed = 2 } end)
   t.raises("only rx_timestamp can be followed", function() tx:pace{ follow = "sequence" } end)
   t.raises("option 'rate': excludes follow", function() tx:pace{ follow = "rx_timestamp", rate = "1Gbit/s" } end)
-  t.raises("option 'speed': 0 is no speed", function() tx:pace{ follow = "rx_timestamp", speed = 0 } end)
+  t.raises("option 'speed': 0 is not a valid speed", function() tx:pace{ follow = "rx_timestamp", speed = 0 } end)
   s:close()
 end
 

@@ -110,7 +110,7 @@ t.raises("has stopped", function() tx:transmit{ template = tx:template{ payload_
 t.raises("has stopped", function() s:every(1, print) end)
 t.raises("has stopped", function() s:start() end)
 t.raises("option 'rate': 0 is not a valid limit: leave it out for none", function() tx:pace{ rate = 0 } end)
-t.raises("option 'pps': +Inf is no limit", function() tx:pace{ pps = 1 / 0 } end)
+t.raises("option 'pps': +Inf is not a valid limit", function() tx:pace{ pps = 1 / 0 } end)
 
 -- a template has to fit, and what it would leave out is refused
 t.raises("a packet of 2092 bytes does not fit into the 2048 bytes of a buffer of queue tx0", function() tx:template{ payload_bytes = 2050 } end)

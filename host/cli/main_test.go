@@ -14,7 +14,7 @@ import (
 func TestMainRecovers(t *testing.T) {
 	var stderr bytes.Buffer
 	g := &state.Global{Args: []string{"daqiri-run", "test"}, Stdout: &stderr, Stderr: &stderr} // without Signals the command panics
-	if code := Main(g); code != int(exit.Internal) || !strings.Contains(stderr.String(), "please report this") {
+	if code := Main(g); code != int(exit.Internal) || !strings.Contains(stderr.String(), "please report") {
 		t.Errorf("exit code %d after a panic, stderr:\n%s", code, stderr.String())
 	}
 }

@@ -163,7 +163,7 @@ func TestStruct(t *testing.T) {
 	if !reflect.DeepEqual(bits, []int{32, 16, 16, 24, 8, 8, 64}) || !rows[4].Reserved || rows[3].Kind != Bytes || rows[6].Kind != Signed {
 		t.Errorf("%+v", rows)
 	}
-	for text, want := range map[string]string{"": "byte order", "IH": "byte order", ">Z": "'Z' is no code", ">I3": "ends with a count", ">99999B": "more than 65536"} {
+	for text, want := range map[string]string{"": "byte order", "IH": "byte order", ">Z": "'Z' is not a code", ">I3": "ends with a count", ">99999B": "more than 65536"} {
 		if _, err := ParseStruct(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -136,8 +136,8 @@ local burst = api.create_tx_burst_params()
 t.equal({ burst.connection_id, burst.rdma_wr_id }, { 0, 0 })
 burst.connection_id, burst.rdma_wr_id = 7, 9
 t.equal({ api.get_connection_id(burst), burst.connection_id, burst.rdma_wr_id, burst.transport_hdr.wr_id }, { 7, 7, 9, 9 })
-t.raises("no connection id", function() burst.connection_id = -1 end)
-t.raises("no work request's id", function() burst.rdma_wr_id = "a" end)
+t.raises("not a connection id", function() burst.connection_id = -1 end)
+t.raises("not a work request's id", function() burst.rdma_wr_id = "a" end)
 t.raises("is for reading", function() burst.hdr = 1 end)
 
 -- connecting requires a session

@@ -106,7 +106,7 @@ api.set_connection_id(burst, 123456)
 fails("INVALID_PARAMETER", "is not known", api.send_tx_burst(burst))
 t.equal(api.get_num_packets(burst), 1)
 api.set_connection_id(burst, 0)
-t.raises("no connection id", function() api.set_connection_id(burst, -1) end)
+t.raises("not a connection id", function() api.set_connection_id(burst, -1) end)
 api.free_tx_burst(burst)
 
 -- after the peer has closed the connection its remaining data is delivered, then the end is reported

@@ -204,7 +204,7 @@ static void refused(void) {
     r[0].low = (dq_field){0};
     DQ_CHECK(dq_field_named("len", &r[0].field));
     DQ_EQ(dqi_rewrite_new(r, 1, 0, &rw, &d), DQ_INVALID_PARAMETER);
-    DQ_CHECK(strstr(d.text, "no part of the packet") != NULL);
+    DQ_CHECK(strstr(d.text, "not part of the packet") != NULL);
 }
 
 int main(int argc, char **argv) {

@@ -461,7 +461,7 @@ static void misuse(void) {
     refused("packets of blocks may have all buffers", c, r.b.more, r.b.s);
     dq_pipe *p;
     DQ_EQ(dq_pipe_add(r.out, &r.st, 1, 0, &p, &d), DQ_INVALID_PARAMETER);
-    DQ_CHECK(strstr(d.text, "its own aggregates") != NULL);
+    DQ_CHECK(strstr(d.text, "a stage cannot consume its own output") != NULL);
     rig_start(&r);
     rig_close(&r);
 }

@@ -59,8 +59,8 @@ static void incompatible_files_stay_as_they_are(void) {
         uint32_t at, n; // bytes that differ; the file's length
         uint8_t with[4];
     } cases[] = {
-        {"text", "no capture of this format", 0, 24, "text"},
-        {"short", "no capture of this format", 0, 5, "text"},
+        {"text", "not a capture of this format", 0, 24, "text"},
+        {"short", "not a capture of this format", 0, 5, "text"},
         {"big endian", "other order of bytes", 0, 24, {0xa1, 0xb2, 0x3c, 0x4d}},
         {"µs", "another resolution", 0, 24, {0xd4, 0xc3, 0xb2, 0xa1}},
         {"snaplen", "another snaplen", 16, 24, {0, 1, 0, 0}},

@@ -2,7 +2,7 @@
 #ifndef PROXY_RIG_H
 #define PROXY_RIG_H
 
-#include "../bed.h"
+#include "../../bed.h"
 #include "gpunetio/device/gn_check.h"
 #include "gpunetio/host/context.h"
 #include "writer/dq_writer.h"
