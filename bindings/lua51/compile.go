@@ -1,3 +1,5 @@
+// Package lua51 makes gopher-lua behave as Lua 5.1: it rewrites source before compilation, and replaces library functions that differ or have no
+// bounds. It may import runtime/memory.
 package lua51
 
 import (
