@@ -1,6 +1,6 @@
--- archive.lua: keeps the last so many bytes of a stream as pcapng files, and says what is in which.
+-- archive.lua: keeps the newest part of a stream, up to a total size, as pcapng files with a manifest.
 --   daqiri-run archive --config loopback.yaml --dirs /data0,/data1 --size 1GiB --keep 100GiB
--- Files end between packets. Beside them archive.manifest.json has their times, checksums and how they came to be.
+-- Files end between packets. archive.manifest.json, next to them, contains their times, checksums and origin.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has tx_port and rx_port on the loop engine" },

@@ -1,7 +1,7 @@
 -- capture.lua: records what arrives at rx_port into a nanosecond pcap. A native thread writes; the script only counts.
---   daqiri-run capture                        its own traffic, through the kernel's UDP sockets
---   daqiri-run capture --listen 0.0.0.0:7148 --generate=false --seconds 60      somebody else's
--- Ctrl-C ends it in order, with exit code 0. A dropped packet fails the run (exit code 5), and the summary says where it was lost.
+--   daqiri-run capture                        records its own traffic, through the kernel's UDP sockets
+--   daqiri-run capture --listen 0.0.0.0:7148 --generate=false --seconds 60      records the traffic of other senders
+-- Ctrl-C ends it cleanly, with exit code 0. A dropped packet fails the run (exit code 5), and the summary shows where it was lost.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "udp.yaml", help = "has the interface rx_port and, to generate, tx_port" },
@@ -37,4 +37,4 @@ s:threshold("rx_port.rx.dropped == 0")
 s:threshold("disk.dropped == 0")
 s:run{ seconds = args.seconds }
 print(("the script saw %d packets, up to %d in a burst"):format(packets, largest))
-os.exit(0)                                                  -- that a signal ended it is not a failure
+os.exit(0)                                                  -- a signal is not a failure

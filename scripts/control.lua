@@ -1,8 +1,8 @@
--- control.lua: a paced sender that others tell what to do while it runs: its rate, a pause, its figures, its end.
+-- control.lua: a paced sender with a control channel: clients change its rate, pause it, read its figures, and stop it.
 --   daqiri-run control --unix /tmp/tx.sock             (or --tcp 127.0.0.1:7150 --token TOKEN)
 --   echo 'rate 200Mbit/s' | nc -UN /tmp/tx.sock             {"ok":true,"reply":{"rate":"200Mbit/s"}}
 --   echo '{"verb":"status","id":7}' | nc -UN /tmp/tx.sock
--- A line is a verb with words, or JSON; 'help' lists the verbs. Each line is noted in the log.
+-- A line is a verb with words, or JSON; 'help' lists the verbs. Each line is logged.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "loopback.yaml", help = "has tx_port" },
@@ -18,7 +18,7 @@ local tx, rate = s:tx_queue("tx_port"), args.rate
 local packet = tx:template{ udp_dst = 7148, payload_bytes = 1000 }
 s:pipe(s:rx_queue("rx_port"), s:count{ name = "seen" })
 local function pace(text)
-  tx:pace{ rate = text }                                    -- raises where that is no rate: the sender of the line is told
+  tx:pace{ rate = text }                                    -- raises an error for an invalid rate; the client receives it
   rate = text
 end
 pace(rate)
@@ -34,7 +34,7 @@ ctl:on("status", function() return { rate = rate, moved = s:stats().seen.packets
 ctl:on("stop", function(m) s:stop(m.text ~= "" and m.text or "asked to") end)
 s:log("info", "listening", { address = ctl.address })
 
--- What another program would do.
+-- Sends lines to the control channel, as another program would, and prints the answers.
 local function try(lines)
   local queue = { name = "q", id = 0, cpu_core = -1, batch_size = 16, memory_regions = { "lines" } }
   local peer = daqiri.open({ version = 1, stream_type = "socket", master_core = 0,

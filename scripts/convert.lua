@@ -1,6 +1,6 @@
--- convert.lua: samples of 16 bits in the network's byte order become floats: packet by packet, and in blocks.
+-- convert.lua: converts 16-bit samples in network byte order to floats: packet by packet, and in blocks.
 --   daqiri-run convert --output fp16
--- after.pcap has the packets with floats, whose headers say how long they are now; before.pcap has what came.
+-- after.pcap contains the packets with floats, and headers with their new lengths; before.pcap the packets as received.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has tx_port and rx_port on the loop engine" },
@@ -9,7 +9,7 @@ local args = daqiri.args{
   count = { 16, unit = "packets", help = "to send" },
   dir = { "captures", help = "folder for both captures" },
 }
-local HEAD, SAMPLES, BLOCK = 8, 64, 4 -- bytes of the number in front of the samples; samples in a packet; packets in a block
+local HEAD, SAMPLES, BLOCK = 8, 64, 4 -- bytes of the number before the samples; samples per packet; packets per block
 
 local s = daqiri.open(args.config)
 local rx, tx = s:rx_queue("rx_port"), s:tx_queue("tx_port")
@@ -24,7 +24,7 @@ blocks:on_burst(function(b)
   print(("block %d: %d bytes of %s, its second packet begins with %s"):format(b.batch_id, #b.data, b.dtype, b.data:hex(b.slot_bytes, 16)))
 end)
 
--- The first samples of a packet go on from the packet before, from both ends of the range; the others stay.
+-- The first samples of a packet continue from the previous packet, from both ends of the range; the others are constant.
 local vary = { { at = "payload", bit_offset = 0, bit_width = 64, step = 1 } }
 for k, first in ipairs{ -32768, -1, 32000, 7 } do
   vary[k + 1] = { at = "payload", bit_offset = 8 * HEAD + 16 * (k - 1), bit_width = 16, start = first % 65536, step = 48 * k }

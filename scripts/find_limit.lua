@@ -1,6 +1,6 @@
--- find_limit.lua: finds the highest rate that is received and recorded without loss, by halving; then says whether it holds.
+-- find_limit.lua: finds the highest rate that is received and recorded without loss, by bisection; then checks that it is sustained.
 --   daqiri-run find_limit --seconds 5 --high 10Gbit/s --dir /data
--- Without a network of its own the sender is here, too, over the kernel's UDP sockets: what two cores can do together.
+-- By default the sender runs here too, over the kernel's UDP sockets: the result is the limit of two cores.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "udp.yaml", help = "has the interfaces tx_port and rx_port" },
@@ -23,7 +23,7 @@ s:start()
 
 local limit, trials = daqiri.find_limit{ low = args.low, high = args.high, precision = args.precision, trial = function(rate)
   tx:pace{ rate = rate }
-  daqiri.sleep(0.2)                                         -- what was sent at the pace before has gone
+  daqiri.sleep(0.2)                                         -- packets sent at the previous pace have left
   local m = s:measure{ seconds = args.seconds }
   if m.tx_port.tx.rate_error > 0.02 then return "invalid" end          -- the sender was the limit, not the receiver
   return m.rx_port.rx.dropped + m.rx_port.rx.kernel_dropped + m.seen.dropped == 0

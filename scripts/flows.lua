@@ -1,6 +1,6 @@
--- flows.lua: flows added, spread over queues, replaced and deleted while packets move.
+-- flows.lua: adds, distributes over queues, replaces and deletes flows while packets move.
 --   daqiri-run flows
--- rx_port has flow_isolation: what no flow matches is dropped and counted as no_flow.
+-- rx_port has flow_isolation: packets that match no flow are dropped and counted as no_flow.
 local daqiri = require "daqiri"
 local args = daqiri.args{ config = { "flows.yaml", help = "has tx_port, and rx_port with four queues" } }
 
@@ -11,7 +11,7 @@ for _, q in ipairs(s:rx_queues("rx_port")) do
   q:on_burst(function(b) seen[b.queue] = (seen[b.queue] or 0) + b.n end)
 end
 
--- Sends 256 packets to the port, from as many sources, and shows where they arrived.
+-- Sends 256 packets to the port, from as many sources, and prints the queues that received them.
 local function probe(what, port)
   seen = {}
   tx:transmit{ count = 256, template = tx:template{ payload_bytes = 64, udp_dst = port,

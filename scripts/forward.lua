@@ -1,6 +1,6 @@
--- forward.lua: a filter that answers: what comes in at one port and matches goes back out of it, all of it natively.
+-- forward.lua: a filter that forwards: packets that arrive at a port and match are sent out of the same port, natively.
 --   daqiri-run forward --where "udp_dst == 7000"
--- The port outside sends packets to four ports and hears what the port inside sends back.
+-- The port outside sends packets to four ports and receives what the port inside returns.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "forward.yaml", help = "has the interfaces outside and inside" },

@@ -1,18 +1,18 @@
--- gds.lua: blocks of packets that lie in a GPU's memory go to a disk: by cuFile (GPUDirect Storage) straight from the GPU, or where
--- that can't be through pinned memory; the report's notes say which way and why. The file is read again and compared with what was sent.
+-- gds.lua: writes blocks of packets from a GPU's memory to a disk: directly from the GPU by cuFile (GPUDirect Storage), or
+-- through pinned memory; the report's notes show the path and the reason. The file is read back and compared with what was sent.
 --   daqiri-run gds.lua                              the same on the CPU
---   daqiri-run gds.lua --memory gpu --dir /nvme0    on a GPU; DAQIRI_CUFILE=off: not by cuFile
+--   daqiri-run gds.lua --memory gpu --dir /nvme0    on a GPU; DAQIRI_CUFILE=off: without cuFile
 local daqiri = require "daqiri"
 local args = daqiri.args{ packets = 2048, loss = 0.01, clock = "virtual", memory = "host", dir = "." }
 
-local BYTES, PER = 1024, 64 -- of a packet's payload, packets of a block: data are whole pages, as cuFile likes them
+local BYTES, PER = 1024, 64 -- bytes of a payload, packets per block: data fill whole pages, as cuFile requires
 local function queue(name, region) return { name = name, id = 0, poll_mode = "direct", batch_size = 64, memory_regions = { region } } end
 local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0,
   loopback = { mode = "sw", clock = args.clock, loss = args.loss, reorder = 0.05, seed = 7 },
   memory_regions = {
     { name = "out", kind = "host", affinity = 0, num_bufs = 1024, buf_size = 2048 },
     { name = "in", kind = "host_pinned", affinity = 0, num_bufs = 4096, buf_size = 2048 },
-    { name = "blocks", kind = "device", affinity = 0, num_bufs = 16, buf_size = BYTES * PER } }, -- a multiple of 4096: buffers begin at pages
+    { name = "blocks", kind = "device", affinity = 0, num_bufs = 16, buf_size = BYTES * PER } }, -- a multiple of 4096: buffers begin at page boundaries
   interfaces = {
     { name = "instrument", address = "a", tx = { queues = { queue("tx", "out") } } },
     { name = "receiver", address = "b", rx = { queues = { queue("rx", "in") } } } } },
@@ -27,8 +27,8 @@ s:pipe(s:rx_queue("receiver"), blocks, disk)
 tx:transmit{ template = template, count = args.packets }
 local l = s:run{ seconds = 1 }
 
--- The file, as native/writer/BLOCKS.md has it: each packet's number stands at the start of its slot.
-local function number(text, at, bytes) -- the low byte first
+-- Format of the file: native/writer/BLOCKS.md. The number of each packet is at the start of its slot.
+local function number(text, at, bytes) -- little-endian
   local n = 0
   for i = bytes, 1, -1 do n = n * 256 + text:byte(at + i) end
   return n

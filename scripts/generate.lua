@@ -1,6 +1,6 @@
--- generate.lua: sends UDP packets at a steady rate and says whether it kept that rate.
+-- generate.lua: sends UDP packets at a steady rate and checks whether it achieved that rate.
 --   daqiri-run generate --to 192.0.2.7:7148 --rate 1Gbit/s --seconds 10
--- The queue's own thread sends; the script could change the pace at any time. The rate counts what the queue holds:
+-- The queue's own thread sends; the script could change the pace at any time. The rate counts the bytes in the queue:
 -- UDP payloads here, whole frames without checksum on a raw port.
 local daqiri = require "daqiri"
 local args = daqiri.args{
@@ -17,11 +17,11 @@ local tx = s:tx_queue("tx_port")
 tx:pace{ rate = args.rate }
 tx:transmit{ template = tx:template{ payload_bytes = args.payload } }
 
-s:threshold("tx_port.tx.rate_error < 0.01")                 -- asked for and achieved within 1 %
+s:threshold("tx_port.tx.rate_error < 0.01")                 -- achieved within 1 % of the requested rate
 s:threshold("tx_port.tx.dropped == 0")
 s:start()
 for second = 1, math.ceil(args.seconds) do
-  local m = s:measure{ seconds = math.min(1, args.seconds - second + 1) }      -- the ledger of this second alone
+  local m = s:measure{ seconds = math.min(1, args.seconds - second + 1) }      -- the ledger of this second only
   print(("%d s: %.1f Mbit/s, %d packets/s"):format(second, m.tx_port.tx.bps / 1e6, m.tx_port.tx.pps))
 end
 s:stop("sent for " .. args.seconds .. " s")

@@ -1,22 +1,22 @@
--- gn_client_server_write.lua: two kernels work on each other's memory (GPU-initiated one-sided operations): the client puts numbers into the
--- server's memory and signals, the server's kernel doubles them where they lie and signals back, the client gets them and checks each.
--- Both add to a counter at the server. Both are of one session over the loop engine, whose peers' memory is a region (`remote`).
---   daqiri-run gn_client_server_write.lua                     the kernels run on the CPU: it takes a C++ or C compiler
---   daqiri-run gn_client_server_write.lua --memory gpu        on a GPU: it takes NVRTC
+-- gn_client_server_write.lua: two kernels access each other's memory (GPU-initiated one-sided operations): the client puts numbers into the
+-- server's memory and signals; the server's kernel doubles them in place and signals back; the client gets and checks each of them.
+-- Both increment a counter on the server. Both are in one session over the loop engine, where the memory of a peer is a region (`remote`).
+--   daqiri-run gn_client_server_write.lua                     the kernels run on the CPU: needs a C++ or C compiler
+--   daqiri-run gn_client_server_write.lua --memory gpu        on a GPU: needs NVRTC
 local daqiri = require "daqiri"
 local args = daqiri.args{ rounds = 20, numbers = 1024, memory = "host" }
 
 local function region(name, bytes) return { name = name, kind = "host_pinned", affinity = 0, num_bufs = 1, buf_size = bytes } end
 local function queue(name) return { name = name, id = 0, cpu_core = -1, batch_size = 32, memory_regions = { "frames" } } end
 local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
-  memory_regions = { { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 64 }, -- the queues': nothing of it is sent
+  memory_regions = { { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 64 }, -- for the queues; never sent
     region("local", 8 * args.numbers), region("results", 8), region("client_words", 64),
     region("memory", 8 * args.numbers), region("server_words", 64) },
   interfaces = { { name = "near", address = "a", tx = { queues = { queue "client_tx" } } },
     { name = "far", address = "b", tx = { queues = { queue "server_tx" } } } } },
   { memory = args.memory == "host" and "host" or nil })
 
--- Words: 0 the peer's signal, 8 the counter (of server_words).
+-- Words: 0 the peer's signal, 8 the counter (in server_words).
 local text = [[
 #include "gn.h"
 #define PATIENCE 20000000000ull

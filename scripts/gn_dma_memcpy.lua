@@ -1,7 +1,7 @@
--- gn_dma_memcpy.lua: a kernel has the proxy copy memory from one region to another (as DMA queues do for GPUNetIO), waits for the end of
--- each copy and compares.
---   daqiri-run gn_dma_memcpy.lua                   the kernel runs on the CPU: it takes a C++ or C compiler
---   daqiri-run gn_dma_memcpy.lua --memory gpu      on a GPU: it takes NVRTC
+-- gn_dma_memcpy.lua: a kernel requests memory copies between regions from the proxy (like DMA queues of GPUNetIO), waits for the
+-- completion of each copy and compares the data.
+--   daqiri-run gn_dma_memcpy.lua                   the kernel runs on the CPU: needs a C++ or C compiler
+--   daqiri-run gn_dma_memcpy.lua --memory gpu      on a GPU: needs NVRTC
 local daqiri = require "daqiri"
 local args = daqiri.args{ copies = 16, bytes = 1048576, memory = "host" }
 assert(args.bytes % 16 == 0, "--bytes: a multiple of 16, got " .. args.bytes)

@@ -1,7 +1,7 @@
--- gn_packet_processing.lua: a kernel processes packets of UDP, TCP and ICMP, which flows steer to a queue each (GPU-initiated networking):
--- a block for each ring counts packets, DNS and HTTP, and answers ICMP echo requests where they lie.
---   daqiri-run gn_packet_processing.lua                  the kernel runs on the CPU: it takes a C++ or C compiler
---   daqiri-run gn_packet_processing.lua --memory gpu     on a GPU: it takes NVRTC
+-- gn_packet_processing.lua: a kernel processes UDP, TCP and ICMP packets, which flows steer to one queue each (GPU-initiated networking):
+-- one block per ring counts packets, DNS and HTTP, and answers ICMP echo requests in place.
+--   daqiri-run gn_packet_processing.lua                  the kernel runs on the CPU: needs a C++ or C compiler
+--   daqiri-run gn_packet_processing.lua --memory gpu     on a GPU: needs NVRTC
 local daqiri = require "daqiri"
 local args = daqiri.args{ each = { 120, help = "packets of each kind" }, memory = "host" }
 
@@ -97,7 +97,7 @@ __global__ void processor(void *context, unsigned long long *counts)
 local counts = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 8 }
 k:start{ rx = { s:rx_queue("gpu", 0), s:rx_queue("gpu", 1), s:rx_queue("gpu", 2) }, tx = s:tx_queue("gpu"), policy = "wait", args = { "context", counts } }
 
--- What came back: echo replies whose bytes are those of the request, and whose checksum is right.
+-- Received replies: echo replies with the bytes of their request and a correct checksum.
 local icmp, replies, wrong = daqiri.format "icmp", 0, 0
 local function sum16(bytes)
   local sum = 0
@@ -116,12 +116,12 @@ s:rx_queue("net"):on_burst(function(b)
     if sum16(message) ~= 0xffff or message:sub(9) ~= ("ping"):rep(14) then wrong = wrong + 1 end
   end
 end)
-s:every(0.002, function() -- until all is counted, and answered
+s:every(0.002, function() -- until all packets are counted and answered
   local seen = counts:get(1) + counts:get(3) + counts:get(5) + counts:get(7)
   if replies == args.each and seen == 8 * args.each and counts:get(6) + counts:get(8) == replies then s:stop() end
 end)
 
--- Three kinds of packets by UDP and by TCP, two by ICMP.
+-- Three kinds of packets each over UDP and TCP, two over ICMP.
 s:start()
 local tx = s:tx_queue("net")
 local function send(protocol, fields)

@@ -1,18 +1,18 @@
 -- gn_put_bw.lua: a client's kernel puts messages into a server's memory and signals (GPU-initiated one-sided writes); the server's kernel
--- waits for the signal of each, checks every byte and signals back. Both are of one session: over the loop engine, whose peers' memory is a
--- region (`remote`), or over RDMA, where each side lends the other what it writes to.
---   daqiri-run gn_put_bw.lua                   a thread posts each message, on the CPU: it takes a C++ or C compiler
+-- waits for the signal of each, checks every byte and signals back. Both are in one session: over the loop engine, where the memory of a peer is a
+-- region (`remote`), or over RDMA, where each side lends the memory that the other writes to.
+--   daqiri-run gn_put_bw.lua                   one thread posts each message, on the CPU: needs a C++ or C compiler
 --   daqiri-run gn_put_bw.lua --scope warp      the 32 threads of a warp post together
---   daqiri-run gn_put_bw.lua --proxy           no worker: the script moves the rings itself, by i:progress()
---   daqiri-run gn_put_bw.lua --memory gpu      on a GPU: it takes NVRTC
---   daqiri-run gn_put_bw.lua --rate            prints what was achieved
---   daqiri-run gn_put_bw.lua --at 10.9.0.1 --from 10.9.0.2   the addresses of the server's RDMA device and of the client's
+--   daqiri-run gn_put_bw.lua --proxy           without a worker: the script polls the rings, with i:progress()
+--   daqiri-run gn_put_bw.lua --memory gpu      on a GPU: needs NVRTC
+--   daqiri-run gn_put_bw.lua --rate            prints the bandwidth achieved
+--   daqiri-run gn_put_bw.lua --at 10.9.0.1 --from 10.9.0.2   addresses of the RDMA devices of server and client
 local daqiri = require "daqiri"
 local args = daqiri.args{ messages = 1000, bytes = 4096, scope = "thread", proxy = false, rate = false, memory = "host", at = "", from = "", port = 4096 }
 assert(args.scope == "thread" or args.scope == "warp", "--scope: thread or warp, got " .. args.scope)
 assert(args.bytes % 16 == 0, "--bytes: a multiple of 16, got " .. args.bytes)
 
-local SLOTS, CREDIT = 64, 16 -- of the window, each with a signal of its own; messages that the server checks before it says so
+local SLOTS, CREDIT = 64, 16 -- slots of the window, each with its own signal; messages that the server checks before it reports them
 local rdma = args.at ~= ""
 local function queue(name)
   return { { name = name, id = 0, cpu_core = not args.proxy and -1 or nil, poll_mode = args.proxy and "direct" or nil, batch_size = 32, memory_regions = { "frames" } } }
@@ -26,9 +26,9 @@ local function side(name, address, config)
 end
 local lent = { "local", "rdma_write" }
 local config = { version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
-  memory_regions = { region("frames", 256, 256), -- the queues': what lends tell each other
+  memory_regions = { region("frames", 256, 256), -- for the queues, and the messages that describe lent memory
     region("source", SLOTS, args.bytes), region("window", SLOTS, args.bytes, lent),
-    region("signals", 1, 8 * SLOTS, lent), region("checked", 1, 8, lent) }, -- a word for each slot; messages checked
+    region("signals", 1, 8 * SLOTS, lent), region("checked", 1, 8, lent) }, -- one word per slot; messages checked
   interfaces = { side("client_port", "loop0"), side("server_port", "loop1") } }
 if rdma then
   local at = ("roce://%s:%d"):format(args.at, args.port)
@@ -113,7 +113,7 @@ for _, name in ipairs(rdma and { "client", "server" } or {}) do
   s:interface(name .. "_port"):on_connection(function(c) conns[name] = c end)
 end
 s:start()
-local function progress() -- with --proxy the script's turn
+local function progress() -- polls the rings, with --proxy
   if not args.proxy then return daqiri.sleep(1e-3) end
   s:interface("client_port"):progress()
   s:interface("server_port"):progress()

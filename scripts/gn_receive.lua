@@ -1,14 +1,14 @@
--- gn_receive.lua: a kernel receives packets itself (GPU-initiated networking): a warp takes descriptors out of its receive ring, all its
--- threads look at the packets where they lie, and give them back. For each batch it tells the script by a semaphore.
---   daqiri-run gn_receive.lua                  the kernel runs on the CPU: it takes a C++ or C compiler
---   daqiri-run gn_receive.lua --memory gpu     on a GPU: it takes NVRTC
+-- gn_receive.lua: a kernel receives packets itself (GPU-initiated networking): a warp takes descriptors from its receive ring; all its
+-- threads read the packets in place and release them. For each batch it notifies the script through a semaphore.
+--   daqiri-run gn_receive.lua                  the kernel runs on the CPU: needs a C++ or C compiler
+--   daqiri-run gn_receive.lua --memory gpu     on a GPU: needs NVRTC
 local daqiri = require "daqiri"
 local args = daqiri.args{ packets = 4000, payload = 200, memory = "host" }
 
 local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
   memory_regions = {
     { name = "out", kind = "host", affinity = 0, num_bufs = 256, buf_size = 512 },
-    { name = "in", kind = "host_pinned", affinity = 0, num_bufs = 8192, buf_size = 512 } }, -- as many as may wait for the kernel
+    { name = "in", kind = "host_pinned", affinity = 0, num_bufs = 8192, buf_size = 512 } }, -- the most packets that may wait for the kernel
   interfaces = {
     { name = "instrument", address = "a", tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "out" } } } } },
     { name = "gpu", address = "b", rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 50, memory_regions = { "in" } } } } } } },

@@ -1,7 +1,7 @@
 -- gn_send.lua: a kernel sends packets itself (GPU-initiated networking): it writes frames into a region and posts a descriptor for each
--- into its transmit ring; the proxy, on the queue's worker, hands them to the engine. The receiver counts, and checks every byte.
---   daqiri-run gn_send.lua                     the kernel runs on the CPU: it takes a C++ or C compiler
---   daqiri-run gn_send.lua --memory gpu        on a GPU: it takes NVRTC
+-- into its transmit ring; the proxy, on the queue's worker, passes them to the engine. The receiver counts packets and checks every byte.
+--   daqiri-run gn_send.lua                     the kernel runs on the CPU: needs a C++ or C compiler
+--   daqiri-run gn_send.lua --memory gpu        on a GPU: needs NVRTC
 local daqiri = require "daqiri"
 local args = daqiri.args{ packets = 4000, bytes = 256, warps = 2, memory = "host" }
 
@@ -10,13 +10,13 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
   memory_regions = {
     { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = 256, buf_size = 2048 },
     { name = "out", kind = "host_pinned", affinity = 0, num_bufs = 256, buf_size = 2048 },
-    { name = "in", kind = "host", affinity = 0, num_bufs = 8192, buf_size = 2048 } }, -- as many as packets may wait for the script
+    { name = "in", kind = "host", affinity = 0, num_bufs = 8192, buf_size = 2048 } }, -- the most packets that may wait for the script
   interfaces = {
     { name = "gpu", address = "a", tx = { queues = { queue("tx", "out") } } },
     { name = "receiver", address = "b", rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 50, memory_regions = { "in" } } } } } } },
   { memory = args.memory == "host" and "host" or nil })
 
--- Each thread sends every n-th packet. A buffer is the kernel's again when its ticket is done.
+-- Each thread sends every n-th packet. The kernel may reuse a buffer once its ticket is complete.
 local k = daqiri.kernel{ name = "sender", persistent = true, rings = { tx = 64 }, grid = 1, block = 32 * args.warps, src = [[
 #include "gn.h"
 __device__ void fill(unsigned char *p, unsigned int bytes, unsigned int number)

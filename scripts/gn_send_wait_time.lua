@@ -1,8 +1,8 @@
--- gn_send_wait_time.lua: a kernel says when each of its packets leaves (GPU-initiated networking): it posts them ahead, with times of the
--- session's clock, and the queue keeps them until then. The receiver looks when each came.
---   daqiri-run gn_send_wait_time.lua                     the kernel runs on the CPU: it takes a C++ or C compiler
---   daqiri-run gn_send_wait_time.lua --memory gpu        on a GPU: it takes NVRTC
---   daqiri-run gn_send_wait_time.lua --late              also tells how exactly they left
+-- gn_send_wait_time.lua: a kernel sets the send time of each of its packets (GPU-initiated networking): it posts them in advance, with
+-- times of the session's clock, and the queue keeps them until then. The receiver records the arrival time of each.
+--   daqiri-run gn_send_wait_time.lua                     the kernel runs on the CPU: needs a C++ or C compiler
+--   daqiri-run gn_send_wait_time.lua --memory gpu        on a GPU: needs NVRTC
+--   daqiri-run gn_send_wait_time.lua --late              also prints how exactly they left
 local daqiri = require "daqiri"
 local args = daqiri.args{
   packets = 400,

@@ -1,21 +1,21 @@
--- gn_write_lat.lua: how long a kernel's write takes to be seen by a peer's kernel (GPU-initiated one-sided writes): the client puts a few
--- bytes and a signal, the server's kernel puts them back, and the client takes the time. Latency is half of a round trip.
---   daqiri-run gn_write_lat.lua                     the kernels run on the CPU: it takes a C++ or C compiler
---   daqiri-run gn_write_lat.lua --memory gpu        on a GPU: it takes NVRTC
---   daqiri-run gn_write_lat.lua --rate              prints the latency: median, 99 % and longest
+-- gn_write_lat.lua: measures the latency of a write from one kernel to a peer's kernel (GPU-initiated one-sided writes): the client puts
+-- a few bytes and a signal, the server's kernel puts them back, and the client measures the time. Latency is half of a round trip.
+--   daqiri-run gn_write_lat.lua                     the kernels run on the CPU: needs a C++ or C compiler
+--   daqiri-run gn_write_lat.lua --memory gpu        on a GPU: needs NVRTC
+--   daqiri-run gn_write_lat.lua --rate              prints the latency: median, 99 % and maximum
 local daqiri = require "daqiri"
 local args = daqiri.args{ trips = 200, bytes = { 8, unit = "bytes", help = "of a write" }, rate = false, memory = "host" }
 
 local function region(name, bytes) return { name = name, kind = "host_pinned", affinity = 0, num_bufs = 1, buf_size = bytes } end
 local function queue(name) return { name = name, id = 0, cpu_core = -1, batch_size = 32, memory_regions = { "frames" } } end
 local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
-  memory_regions = { { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 64 }, -- the queues': nothing of it is sent
+  memory_regions = { { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 64 }, -- for the queues; never sent
     region("client_out", args.bytes), region("client_in", args.bytes + 16), region("server_out", args.bytes), region("server_in", args.bytes + 16) },
   interfaces = { { name = "near", address = "a", tx = { queues = { queue "client_tx" } } },
     { name = "far", address = "b", tx = { queues = { queue "server_tx" } } } } },
   { memory = args.memory == "host" and "host" or nil })
 
--- A region has the signal in its first 8 bytes, and what was put from byte 16 on.
+-- A region contains the signal in its first 8 bytes, and the data from byte 16 on.
 local text = [[
 #include "gn.h"
 __device__ int put(const gn_tx *tx, unsigned int out, unsigned int peer, unsigned int bytes)

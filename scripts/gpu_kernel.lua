@@ -1,12 +1,12 @@
--- gpu_kernel.lua: a kernel of one's own on blocks in a GPU's memory: the GPU puts packets in order and converts them (gpu_reorder.lua),
--- then for each block the kernel "power" adds up the squares of its samples, and the block goes back to the reorder stage. A second
--- kernel, launched by the script, adds up all blocks. Each sum is compared with that of the packets' numbers.
---   daqiri-run gpu_kernel.lua                  the same on the CPU: it takes a C++ or C compiler
---   daqiri-run gpu_kernel.lua --memory gpu     on a GPU: it takes NVRTC
+-- gpu_kernel.lua: a custom kernel on blocks in a GPU's memory: the GPU puts packets in order and converts them (gpu_reorder.lua),
+-- then the kernel "power" sums the squares of the samples of each block, and the block returns to the reorder stage. A second
+-- kernel, launched by the script, sums all blocks. Each sum is compared with one computed from the packet numbers.
+--   daqiri-run gpu_kernel.lua                  the same on the CPU: needs a C++ or C compiler
+--   daqiri-run gpu_kernel.lua --memory gpu     on a GPU: needs NVRTC
 local daqiri = require "daqiri"
 local args = daqiri.args{ packets = 4096, loss = 0.01, clock = "virtual", memory = "host" }
 
-local SAMPLES, PER = 256, 64 -- of a packet, packets of a block
+local SAMPLES, PER = 256, 64 -- samples per packet, packets per block
 local BLOCKS = math.ceil(args.packets / PER) + 1
 local function queue(name, region) return { name = name, id = 0, poll_mode = "direct", batch_size = 64, memory_regions = { region } } end
 local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0,
@@ -20,12 +20,12 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0,
     { name = "receiver", address = "b", rx = { queues = { queue("rx", "in") } } } } },
   { memory = args.memory == "host" and "host" or nil })
 
--- Each packet has 4 bytes of a header and SAMPLES samples of 16 bits, of which the second one is its number, up to 32767.
+-- Each packet has a 4-byte header and SAMPLES samples of 16 bits; the second sample is its number, up to 32767.
 local tx = s:tx_queue("instrument")
 local template = tx:template{ udp_dst = 7148, payload_bytes = 4 + 2 * SAMPLES,
   vary = { { at = "payload", bit_offset = 32, bit_width = 32, step = 1 } } }
 
--- A block of threads for each packet of a block, a thread for each of 64 samples. What is missing is told by a bit for each packet.
+-- One block of threads per packet of a block, one thread per 64 samples. A bitmap marks the packets that arrived.
 local power = daqiri.kernel{ grid = PER, block = 64, src = [[
 __global__ void power(const float *data, const unsigned long long *present, unsigned long long batch, int samples,
                       unsigned long long *sums)
@@ -58,7 +58,7 @@ local blocks = s:reorder{ name = "blocks", memory_region = "blocks", packets_per
 local squares = power:stage{ args = { "data", "present", "batch_id", SAMPLES, sums }, policy = "wait" }
 s:pipe(s:rx_queue("receiver"), blocks, squares)
 
--- What the sums have to be: of the numbers of those packets that came.
+-- The expected sums, computed from the numbers of the packets that arrived.
 local want, n, missing = {}, 0, 0
 squares:on_burst(function(b)
   n, missing = n + 1, missing + b.missing

@@ -1,12 +1,12 @@
--- gpu_reorder.lua: packets that arrive in disorder become blocks in a GPU's memory: the GPU moves payloads from pinned memory to
--- their places, converts int16 of the network's order to fp32 on the way, and fills what is missing. A copy brings each block back to
+-- gpu_reorder.lua: packets that arrive out of order become blocks in a GPU's memory: the GPU moves payloads from pinned memory to
+-- their slots, converts int16 in network byte order to fp32, and fills gaps. A copy returns each block to
 -- the host, where its sum is compared with what was sent.
 --   daqiri-run gpu_reorder.lua                  the same on the CPU
 --   daqiri-run gpu_reorder.lua --memory gpu     on a GPU
 local daqiri = require "daqiri"
 local args = daqiri.args{ packets = 4096, loss = 0.01, clock = "virtual", memory = "host" }
 
-local SAMPLES, PER = 256, 64 -- of a packet, packets of a block
+local SAMPLES, PER = 256, 64 -- samples per packet, packets per block
 local function queue(name, region) return { name = name, id = 0, poll_mode = "direct", batch_size = 64, memory_regions = { region } } end
 local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0,
   loopback = { mode = "sw", clock = args.clock, loss = args.loss, reorder = 0.05, seed = 7 },
@@ -20,7 +20,7 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0,
     { name = "receiver", address = "b", rx = { queues = { queue("rx", "in") } } } } },
   { memory = args.memory == "host" and "host" or nil })
 
--- Each packet has 4 bytes of a header and SAMPLES samples of 16 bits, of which the first two are its number.
+-- Each packet has a 4-byte header and SAMPLES samples of 16 bits; the first two samples are its number.
 local vary = { { at = "payload", bit_offset = 32, bit_width = 32, step = 1 } }
 local tx = s:tx_queue("instrument")
 local template = tx:template{ udp_dst = 7148, payload_bytes = 4 + 2 * SAMPLES, vary = vary }
@@ -31,8 +31,8 @@ local blocks = s:reorder{ name = "blocks", memory_region = "blocks", packets_per
 local back = s:copy{ name = "back", memory_region = "back" }
 s:pipe(s:rx_queue("receiver"), blocks, back)
 
--- The first two samples of a packet are the halves of its number: they say whether it is where it belongs.
-local function half(p, at) -- an fp32 that was an int16: as 0 to 65535
+-- The first two samples of a packet are the halves of its number: they show whether its slot is correct.
+local function half(p, at) -- an fp32 converted from int16; returns 0 to 65535
   local e = p:u8(at + 3) % 128 * 2 + math.floor(p:u8(at + 2) / 128)
   local v = e == 0 and 0 or (p:u8(at) + 256 * p:u8(at + 1) + 65536 * (p:u8(at + 2) % 128) + 2 ^ 23) * 2 ^ (e - 150)
   return p:u8(at + 3) >= 128 and 65536 - v or v

@@ -1,7 +1,7 @@
--- heaps.lua: SPEAD heaps, as spead2_send makes them, put together from pieces of any length and shown.
+-- heaps.lua: receives and prints SPEAD heaps, as spead2_send sends them, in pieces of any length.
 --   daqiri-run --source capture.pcap heaps --heaps 0 --largest 4194304
--- Without a sender of your own some heaps are sent here, over a wire that loses and displaces packets. What is not yet known of a
--- heap, its length say, may come in a later packet; heaps are handed over when they are whole, or when their time is up.
+-- Without a sender of your own it sends some heaps here, over a wire that loses and displaces packets. Properties of a heap that are
+-- still unknown, such as its length, may arrive in a later packet. A heap is handed over when it is complete, or at its timeout.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has rx_port, and to send here tx_port" },
@@ -11,7 +11,7 @@ local args = daqiri.args{
   seconds = { 0.1, unit = "s" },
 }
 
--- A heap is one buffer of the region, here the packets' own: large enough for both.
+-- A heap occupies one buffer of the region. Here it is the packets' own region, with buffers large enough for both.
 local size = math.max(args.largest, 2048)
 local s = daqiri.open(args.config, { set = { ["memory_regions.packets.buf_size"] = size,
   ["memory_regions.packets.num_bufs"] = math.max(256, math.min(16384, math.floor(2 ^ 29 / size))),
@@ -27,7 +27,7 @@ heaps:on_burst(function(h)
   print(("heap %s: %d bytes, %d missing; items %s; begins with %s"):format(h.batch_id, #data, h.missing, table.concat(items, ", "), daqiri.hex(data:sub(1, 8))))
 end)
 
--- A heap of every length, in pieces of 500 bytes, as a sender cuts it.
+-- Sends heaps of every length, in pieces of 500 bytes, as a sender does.
 local function send()
   local tx = s:tx_queue("tx_port")
   for id = 1, args.heaps do

@@ -1,6 +1,6 @@
--- latency.lua: how long packets take from the script to a receive queue: the time at which each was made stands in it.
+-- latency.lua: measures the time of packets from the script to a receive queue, with a timestamp in each packet.
 --   daqiri-run latency --pps 1000 --seconds 5
--- Over the kernel's UDP sockets by default. Both times are readings of the session's clock: nothing has to be synchronised.
+-- It uses the kernel's UDP sockets by default. Both times are readings of the session's clock: no synchronization is needed.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "udp.yaml", help = "has the interfaces tx_port and rx_port" },

@@ -1,6 +1,6 @@
--- multi_queue.lua: flows spread over receive queues, each of which a task of its own serves on a thread of its own.
+-- multi_queue.lua: distributes flows over receive queues, each served by a task on its own thread.
 --   daqiri-run multi_queue --packets 20000
--- Each task counts what its queue gets and says it to the main script: Lua states share nothing.
+-- Each task counts the packets of its queue and sends the count to the main script: Lua states share nothing.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "flows.yaml", help = "has tx_port, and rx_port with several queues" },
@@ -19,7 +19,7 @@ for i, q in ipairs(queues) do
     local module = require "daqiri"
     local n = 0
     queue:on_burst(function(b) n = n + b.n end)
-    module.on_message(function() module.send(n) end)         -- asked for at the end
+    module.on_message(function() module.send(n) end)         -- requested at the end
   end, q)
   t:on_message(function(n)
     print(("queue %d: %s"):format(i - 1, n > 0 and "got its share" or "got nothing"))

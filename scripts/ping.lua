@@ -1,7 +1,7 @@
--- ping.lua: asks another host for an ICMP echo and times the answer, or answers such questions for an address.
+-- ping.lua: sends ICMP echo requests to another host and times the replies, or answers such requests for an address.
 --   daqiri-run ping --device eth1 --from 10.0.0.1 --to 10.0.0.2 --count 5        needs root
 --   daqiri-run ping --device eth1 --answer 10.0.0.9 --seconds 60                 for an address that no host has
--- Without a device it asks an answerer of its own through a cable in memory, on a clock without a world.
+-- Without a device it pings a responder of its own over a wire in memory, on a virtual clock.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   device = { "", help = "a Linux interface" },
@@ -24,7 +24,7 @@ local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopb
   interfaces = { port("asks", real and args.device or "loop0"), not real and port("answers", "loop1") or nil } }, { name = "ping" })
 local ethernet, ipv4, icmp = daqiri.format "ethernet", daqiri.format "ipv4", daqiri.format "icmp"
 
--- Answers: the question with its addresses exchanged.
+-- Replies: the request with its addresses exchanged.
 local function answer(name, address)
   local i, tx = s:interface(name), s:tx_queue(name)
   local asked = 0
@@ -58,7 +58,7 @@ end
 
 if not real then answer("answers", args.to) end
 local i, tx = s:interface "asks", s:tx_queue "asks"
-local sent, times = {}, {}                                  -- when each was sent, by its number; round trips in ns
+local sent, times = {}, {}                                  -- send times by sequence number; round trips in ns
 s:rx_queue("asks"):on_burst(function(b)
   local r = b:select("ip_proto == 1 and type == type.echo_reply and echo_id == 0x6471", icmp)
   if not r then return end
@@ -74,7 +74,7 @@ s:rx_queue("asks"):on_burst(function(b)
   end
 end)
 
--- Questions: one packet, numbered, with the checksums that follow.
+-- Requests: one packet, numbered, with updated checksums.
 s:start()
 local mac = real and assert(i:resolve(args.to)) or s:interface("answers").mac
 local body = icmp:encode{ type = "echo_request", echo_id = 0x6471, payload = ("."):rep(args.bytes) }

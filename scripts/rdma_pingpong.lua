@@ -1,4 +1,4 @@
--- rdma_pingpong.lua: how long a message takes there and back between two RDMA devices, as a histogram.
+-- rdma_pingpong.lua: measures the round trip time of a message between two RDMA devices, as a histogram.
 --   daqiri-run rdma_pingpong --at 10.9.0.1 --from 10.9.0.2 --count 10000 --size 64
 local daqiri = require "daqiri"
 local args = daqiri.args{

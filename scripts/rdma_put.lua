@@ -1,6 +1,6 @@
 -- rdma_put.lua: one side lends memory in slots, the other writes records into them (daqiri.ring): no message carries data.
 --   daqiri-run rdma_put --at 10.9.0.1 --from 10.9.0.2 --count 1000
--- Both sides are here, in one session; each part is what a program of its own would have.
+-- Both sides are here, in one session; each part would be in a program of its own.
 local daqiri, ring = require "daqiri", require "daqiri.ring"
 local args = daqiri.args{
   at = { "10.9.0.1", help = "the address of the RDMA device of who lends" },
@@ -22,7 +22,7 @@ local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", m
   interfaces = { side("lender", args.at, { mode = "server", local_addr = server }),
     side("writer", args.from, { mode = "client", local_addr = "roce://" .. args.from, remote_addr = server }) } } } }
 
--- Who lends reads each record where it lies; its slot is the writer's again when the function returns.
+-- The lender reads each record in place; the slot returns to the writer when the function returns.
 local reader, wrong = nil, 0
 local function check(record)
   if record.bytes ~= BYTES or record:get(0, 8) ~= ("%08d"):format(record.number) then wrong = wrong + 1 end
@@ -30,7 +30,7 @@ end
 s:interface("lender"):on_connection(function(c)
   reader = assert(ring.reader(c, { region = "ring", slots = SLOTS, slot_bytes = BYTES, on_record = check }))
 end)
--- Who writes has receive buffers for what the reader tells it.
+-- The writer has receive buffers for the reader's messages.
 local c
 s:interface("writer"):on_connection(function(made) c = made end)
 s:start()

@@ -1,6 +1,6 @@
--- rdma_recv.lua: waits for RDMA connections, counts their messages and says how fast they came.
+-- rdma_recv.lua: waits for RDMA connections, counts their messages and prints the receive rate.
 --   daqiri-run rdma_recv --address 10.9.0.1 --port 4096 --seconds 60
--- Needs an RDMA device with this address (`rdma link`), soft-RoCE for one, and `ulimit -l unlimited`.
+-- Needs an RDMA device with this address (`rdma link`), such as soft-RoCE, and `ulimit -l unlimited`.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   address = { "10.9.0.1", help = "of the RDMA device's network interface" },

@@ -1,6 +1,6 @@
--- rdma_send.lua: connects to an RDMA server and sends it messages, as fast as its device takes them or at a rate.
+-- rdma_send.lua: connects to an RDMA server and sends messages, as fast as its device accepts them or at a rate.
 --   daqiri-run rdma_send --from 10.9.0.2 --to 10.9.0.1:4096 --count 100000 --size 65536
--- The server may be rdma_recv.lua, or anybody else's who posts buffers that are long enough.
+-- The server may be rdma_recv.lua, or any other program that posts sufficiently long buffers.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   from = { "10.9.0.2", help = "the address of the RDMA device here" },
@@ -26,6 +26,6 @@ s:interface("out"):on_connection(function() up = up or s:clock() end)
 s:start()
 while not up do daqiri.sleep(1e-3) end
 tx:transmit{ template = tx:template{ payload_bytes = args.size, vary = { { at = "payload", bit_offset = 0, bit_width = 32 } } }, count = args.count }
-assert(tx:drain{ timeout = 600 }) -- a message has left when the peer's device has it
+assert(tx:drain{ timeout = 600 }) -- a message has left when it is in the peer's device
 local took = (s:clock() - up) / 1e9
 print(("%d messages of %d bytes, %.2f Gbit/s"):format(args.count, args.size, args.count * args.size * 8 / took / 1e9))

@@ -1,7 +1,7 @@
 -- receive.lua: receives and prints the rates once a second; with --group it joins a multicast group.
 --   daqiri-run receive --listen 0.0.0.0:7148 --seconds 60
 --   daqiri-run receive --listen 0.0.0.0:7148 --group 239.2.0.64+3
--- Who sends is read from every hundredth burst only: looking at packets one by one is what Lua is slow at.
+-- Only every hundredth burst is inspected for senders: reading single packets in Lua is slow.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "udp_receive.yaml", help = "has the interface rx_port" },

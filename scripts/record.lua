@@ -1,9 +1,9 @@
 -- record.lua: records an interface, a UDP port, a multicast group or a capture into a pcap or pcapng.
---   daqiri-run record eth1 -w x.pcapng --seconds 60 'udp port 7148'       beside the kernel, as tcpdump does
---   daqiri-run record :7148 -w x.pcap --rotate 1GiB                      datagrams that come to a port of this machine
+--   daqiri-run record eth1 -w x.pcapng --seconds 60 'udp port 7148'       alongside the kernel, as tcpdump does
+--   daqiri-run record :7148 -w x.pcap --rotate 1GiB                      datagrams to a port of this machine
 --   daqiri-run record udp://239.2.0.64:7148 -w x.pcapng                  a multicast group
 --   daqiri-run record day1.pcap -w part.pcap 'len > 1000'                a part of a capture
--- A packet that was lost fails the run (exit code 5), and the summary says where. Ctrl-C ends it in order.
+-- A lost packet fails the run (exit code 5), and the summary shows where. Ctrl-C ends it cleanly.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   source = { type = "string", required = true, help = "a Linux interface, [HOST]:PORT, udp://HOST:PORT, or a capture (- is standard input)" },
@@ -20,7 +20,7 @@ local function refuse(text, code)
   os.exit(code or 2)
 end
 
--- The MTU of a Linux interface; nil: there is none of that name.
+-- Returns the MTU of a Linux interface, or nil if there is none of that name.
 local function mtu_of(name)
   for line in io.lines("/proc/net/dev") do
     if line:match("^%s*([^:%s]+):") == name then
@@ -32,11 +32,11 @@ local function mtu_of(name)
   end
 end
 
--- What the source is: its interface's part of the configuration, and the longest packet.
+-- Returns the interface for the source, as a part of the configuration, and the length of the longest packet.
 local function port_of(source)
   local mtu = mtu_of(source)
   if mtu then return { address = source, engine = "packet" }, mtu + 18 end
-  if source:match("^%x+:%x+:%x+%.%x$") then return { address = source }, 9216 end -- a card that DPDK has
+  if source:match("^%x+:%x+:%x+%.%x$") then return { address = source }, 9216 end -- a card used by DPDK
   if source == "-" or io.open(source) then return { address = "pcap:" .. source, replay = { speed = "max" } }, 65536 end
   local at = source:gsub("^udp://", "")
   local host, port = at:match("^(.-):(%d+)$")
@@ -65,7 +65,7 @@ local rotate = args.rotate
 if rotate and rotate:match("s$") then rotate = { seconds = rotate } end
 local file = s:write_pcap{ name = "file", dir = dir:gsub("^%./(.)", "%1"), prefix = name, format = form, rotate = rotate,
   quota = tonumber(args.size) or args.size, when_full = args.size and "stop",
-  policy = port.replay and "wait" or "drop" }               -- a capture has time
+  policy = port.replay and "wait" or "drop" }               -- a replay can wait
 
 local stages = { file }
 if args.filter then
@@ -87,4 +87,4 @@ local sum = s:run{ seconds = tonumber(args.seconds) or args.seconds }
 local files = table.concat(sum.files, " "):gsub("%./", "")
 if sum.file.files > 1 then files = sum.file.files .. " files, the last one " .. files end
 print(("%d packets, %d bytes: %s"):format(sum.file.written, sum.file.file_bytes, files))
-os.exit(0)                                                  -- that a signal ended it is not a failure
+os.exit(0)                                                  -- a signal is not a failure

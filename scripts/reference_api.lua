@@ -1,6 +1,6 @@
--- reference_api.lua: a sender and a receiver in the reference's own functions, in the order of its C++ examples.
+-- reference_api.lua: a sender and a receiver with the C++ API's functions, in the order of its C++ examples.
 --   daqiri-run reference_api --packets 1000 --payload 1000
--- What is a pointer to fill in there comes back behind the status here. receive.lua and generate.lua do the same with objects.
+-- An output pointer of C++ is a return value after the status here. receive.lua and generate.lua do the same with objects.
 local daqiri, api = require "daqiri", require "daqiri.api"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has the interfaces tx_port and rx_port" },
@@ -9,7 +9,7 @@ local args = daqiri.args{
 }
 local Status = api.Status
 
--- check ends the program with what a function says besides its status.
+-- check returns the results of a function without its status, and ends the program on an error.
 local function check(status, ...)
   if status ~= Status.SUCCESS then error(status .. ": " .. tostring(select(-1, nil, ...)), 2) end
   return ...
@@ -21,7 +21,7 @@ local dst_mac = check(api.get_mac_addr(rx_port))
 local payload = ("x"):rep(args.payload)
 local batch, total = 64, 42 + args.payload
 
--- send_batch sends at most a batch: how many packets, 0 while buffers are short.
+-- send_batch sends at most one batch and returns the number of packets, 0 while no buffers are free.
 local function send_batch(left)
   local burst = api.create_tx_burst_params()
   api.set_header(burst, tx_port, 0, math.min(batch, left), 1)
@@ -35,20 +35,20 @@ local function send_batch(left)
     check(api.set_udp_payload(burst, i, payload, #payload))
   end
   check(api.set_all_packet_lengths(burst, { total }))
-  check(api.send_tx_burst(burst))                        -- the burst is the engine's from here on
+  check(api.send_tx_burst(burst))                        -- the engine owns the burst from here on
   return n
 end
 
 local sent, received, bytes, largest = 0, 0, 0, 0
 while received < args.packets do
   if sent < args.packets then sent = sent + send_batch(args.packets - sent) end
-  local status, burst = api.get_rx_burst(rx_port, 0)     -- never waits: NULL_PTR while no burst is there
+  local status, burst = api.get_rx_burst(rx_port, 0)     -- never blocks: NULL_PTR if no burst is ready
   if status == Status.SUCCESS then
     for i = 0, api.get_num_packets(burst) - 1 do
       largest = math.max(largest, api.get_packet_length(burst, i))
     end
     received, bytes = received + api.get_num_packets(burst), bytes + api.get_burst_tot_byte(burst)
-    api.free_all_packets_and_burst_rx(burst)             -- every burst goes back, once
+    api.free_all_packets_and_burst_rx(burst)             -- return every burst exactly once
   end
 end
 

@@ -1,6 +1,6 @@
--- reorder.lua: puts numbered packets together to blocks, from a wire that loses, repeats and displaces some.
+-- reorder.lua: puts numbered packets into blocks, from a wire that loses, repeats and displaces some.
 --   daqiri-run reorder --loss 0.01 --window 2
--- Each block has 32 slots; a hole costs the slot of its own packet, filled with zeros, and is known from b.present.
+-- Each block has 32 slots. A missing packet leaves its slot filled with zeros, and is marked in b.present.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has tx_port and rx_port on the loop engine" },

@@ -1,6 +1,6 @@
--- replay.lua: sends a capture again, to another address, with the gaps that its packets had.
+-- replay.lua: sends a capture to another address, with its original gaps.
 --   daqiri-run replay --file day1.pcapng --to eth1 --address 10.1.0.7 --speed 2
--- Without --to it stays in memory, on a clock without a world, and says what would have been sent.
+-- Without --to it stays in memory, on a virtual clock, and prints what would have been sent.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "replay.yaml", help = "has the interfaces src and tx_port" },
@@ -19,8 +19,8 @@ local rx, tx = s:rx_queue("src"), s:tx_queue("tx_port")
 
 tx:pace{ follow = "rx_timestamp", speed = args.speed }
 rx:on_burst(function(b)
-  b:set{ ipv4_dst = args.address }              -- checksums follow
-  assert(tx:send(b))                            -- there is room for all bursts that src can have under way
+  b:set{ ipv4_dst = args.address }              -- updates the checksums
+  assert(tx:send(b))                            -- has room for all bursts of src that can be in flight
 end)
 
 local first, last

@@ -1,7 +1,7 @@
--- rewrite_replay.lua: sends a capture again and again, to other addresses, with numbers that go on from loop to loop.
+-- rewrite_replay.lua: sends a capture in loops, to other addresses, with numbers that continue from loop to loop.
 --   daqiri-run rewrite_replay --file day1.pcapng --to eth1 --eth 02:00:00:00:00:07 --loops 100 --rate 5Gbit/s
--- A native stage rewrites the packets on their way (s:rewrite), so a script of this kind keeps up with any rate. Without --to it
--- stays in memory, on a clock without a world, and says what would have been sent.
+-- A native stage rewrites the packets (s:rewrite), so the script keeps up with any rate. Without --to it
+-- stays in memory, on a virtual clock, and prints what would have been sent.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "replay.yaml", help = "has the interfaces src and tx_port" },
@@ -23,7 +23,7 @@ local s = daqiri.open(args.config, { set = set })
 local numbered = daqiri.format{ number = { at = "payload", bit_offset = 0, bit_width = 32 } }
 
 local edit = s:rewrite{ name = "edit", format = numbered, eth_dst = args.eth, ipv4_src = { [from] = to }, ipv4_dst = { [from] = to },
-  per_loop = { number = args.step } }                       -- checksums follow
+  per_loop = { number = args.step } }                       -- updates the checksums
 local tx = s:tx_queue("tx_port")
 s:pipe(s:rx_queue("src"), edit, tx)
 tx:pace(args.rate ~= "" and { rate = args.rate } or { follow = "rx_timestamp" })

@@ -1,6 +1,6 @@
--- s3.lua: packets straight into objects of an S3 store, without a file between.
+-- s3.lua: writes packets directly to objects of an S3 store, without files in between.
 --   daqiri-run s3 --endpoint http://10.0.0.5:9000 --bucket telescope --seconds 60
--- Credentials come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), or ~/.aws/credentials.
+-- Credentials: from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), or ~/.aws/credentials.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "udp.yaml", help = "has rx_port, and tx_port to generate" },

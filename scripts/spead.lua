@@ -1,6 +1,6 @@
--- spead.lua: SPEAD-64-48 packets into blocks, placed by timestamp, antenna and channel, which are found by their item ids.
+-- spead.lua: puts SPEAD-64-48 packets into blocks by timestamp, antenna and channel, located by their item ids.
 --   daqiri-run --source capture.pcap spead
--- Without a capture two antennas of four channels send here, over a wire that loses and displaces some packets.
+-- Without a capture two antennas with four channels each send here, over a wire that loses and displaces some packets.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has rx_port, and to send here tx_port" },
@@ -11,7 +11,7 @@ local args = daqiri.args{
   seconds = { 0.1, unit = "s" },
   dir = { "", help = "folder for block files" },
 }
-local STEP, FENG, CHAN, TIME = 2 ^ 20, 0x4101, 0x4103, 0x1600 -- samples between spectra; ids of items
+local STEP, FENG, CHAN, TIME = 2 ^ 20, 0x4101, 0x4103, 0x1600 -- samples between spectra; item ids
 
 local s = daqiri.open(args.config, { set = { ["loopback.loss"] = 0.02, ["loopback.reorder"] = 0.05 } })
 local spead = daqiri.format("spead-64-48", { items = { timestamp = TIME, feng = FENG, chan = CHAN } })
@@ -30,7 +30,7 @@ blocks:on_burst(function(b)
   print(("spectrum %s: %s%s"):format(b.batch_id, b.present.text, #gone > 0 and ", without " .. table.concat(gone, ", ") or ""))
 end)
 
--- An item with its value here: a bit, 15 bits of id, 48 of value.
+-- An item with an immediate value: a bit, 15 bits of id, 48 of value.
 local function item(id, value)
   return string.char(0x80 + math.floor(id / 256), id % 256, 0, 0) ..
     string.char(math.floor(value / 2 ^ 24) % 256, math.floor(value / 2 ^ 16) % 256, math.floor(value / 256) % 256, value % 256)
@@ -41,7 +41,7 @@ local function send()
   for n = 1, args.spectra do
     for slot = 0, args.feng * args.chan - 1 do
       local items = { item(1, n), item(TIME, n * STEP), item(FENG, math.floor(slot / args.chan)), item(CHAN, slot % args.chan) }
-      table.insert(items, 1, table.remove(items, slot % 4 + 1)) -- senders differ in their order
+      table.insert(items, 1, table.remove(items, slot % 4 + 1)) -- senders use different orders
       local b = tx:alloc(1)
       b:fill(tx:template{ udp_dst = 7148, payload = "\83\4\2\6\0\0\0\4" .. table.concat(items) .. ("x"):rep(args.bytes) })
       assert(tx:send(b))

@@ -1,11 +1,11 @@
--- tasks.lua: a queue served by a task of its own, with messages between it and the main script.
+-- tasks.lua: a task on its own thread serves a queue, and exchanges messages with the main script.
 --   daqiri-run tasks
--- A task is a Lua state on a thread of its own. It shares nothing: a queue is handed over, everything else is copied.
+-- A task is a Lua state on its own thread. It shares nothing: the queue moves to it, everything else is copied.
 local daqiri = require "daqiri"
 local args = daqiri.args{ config = { "virtual.yaml", help = "has tx_port and rx_port" }, count = 1000 }
 
 local s = daqiri.open(args.config)
-local counter = daqiri.task(function(rx, every)             -- may capture no local: what it needs comes as arguments
+local counter = daqiri.task(function(rx, every)             -- may not capture locals: pass values as arguments
   local daqiri = require "daqiri"
   local packets, next_report = 0, every
   rx:on_burst(function(b)

@@ -1,6 +1,6 @@
--- tcp_echo.lua: a TCP server that sends back what it gets, and a client that times the round trip.
+-- tcp_echo.lua: a TCP server that returns what it receives, and a client that measures the round trip.
 --   daqiri-run tcp_echo --count 1000 --port 7149
--- The configuration frames the stream by a length in front of each message, so that a burst holds whole messages.
+-- The configuration frames the stream with a length before each message, so that a burst contains whole messages.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "tcp.yaml", help = "has the interfaces server and client" },

@@ -1,7 +1,7 @@
--- timed_send.lua: sends packets at times of their own, on a grid of the session's clock, and records when they arrive.
+-- timed_send.lua: sends packets at absolute times, on a grid of the session's clock, and records when they arrive.
 --   daqiri-run timed_send --config loopback.yaml --count 20000
--- A packet waits for its time in the transmit queue, whose thread sleeps until shortly before and then looks at the clock.
--- Packets leave in the order in which they were sent: a time that has passed is now, and counted as late.
+-- A packet waits in the transmit queue, whose thread sleeps until shortly before its time and then polls the clock.
+-- Packets leave in the order in which they were sent. A packet whose time has passed leaves at once, and counts as late.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has tx_port and rx_port on the loop engine" },
@@ -17,7 +17,7 @@ s:pipe(rx, s:write_pcap{ name = "disk", dir = args.dir, prefix = "timed" })
 
 local step, sent, last = args.step * 1000, 0, 0             -- times are in ns since the session's start
 local pulse = tx:template{ payload_bytes = 32, vary = { { at = "payload", bit_offset = 0, bit_width = 32, step = 1 } } }
-local function send()                                       -- keeps the next packets waiting in the queue
+local function send()                                       -- keeps the next packets in the queue
   while sent < args.count and last < s:clock() + 2e6 * args.ahead do
     local b = tx:alloc(math.min(16, args.count - sent))
     if not b then return end

@@ -1,6 +1,6 @@
--- tunnel.lua: receives what is in a VXLAN tunnel and behind a VLAN tag; flows take both off before the script sees it.
+-- tunnel.lua: receives the content of a VXLAN tunnel and a VLAN; flows remove both headers before the script.
 --   daqiri-run tunnel
--- What comes to the tunnel's port and is not such a tunnel is of no flow.
+-- Frames to the tunnel's port without such a tunnel match no flow.
 local daqiri = require "daqiri"
 local args = daqiri.args{ config = { "tunnel.yaml", help = "has tx_port and rx_port, with flows that change frames" } }
 

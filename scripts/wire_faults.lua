@@ -1,6 +1,6 @@
--- wire_faults.lua: what a receiver sees of a bad wire, from sequence numbers alone, beside what the wire says it did.
+-- wire_faults.lua: compares what a receiver detects on a faulty wire, by sequence numbers alone, with the counters of the wire.
 --   daqiri-run wire_faults --loss 0.01 --seed 7
--- The faults depend on the seed and the packet's place only: every run, threaded or not, loses the same packets.
+-- The faults depend only on the seed and the packet's position: every run, threaded or not, loses the same packets.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has tx_port and rx_port on the loop engine" },
@@ -13,7 +13,7 @@ local args = daqiri.args{
 
 local s = daqiri.open(args.config, { set = { ["loopback.loss"] = args.loss, ["loopback.dup"] = args.dup,
   ["loopback.reorder"] = args.reorder, ["loopback.seed"] = args.seed } })
-local seq_field = { at = "payload", bit_offset = 0, bit_width = 32 }    -- a field is a name, or a place
+local seq_field = { at = "payload", bit_offset = 0, bit_width = 32 }    -- a field is a name or a location
 local seen, again, late, last = {}, 0, 0, -1
 s:rx_queue("rx_port"):on_burst(function(b)
   local seq = b:column(seq_field)
