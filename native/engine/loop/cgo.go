@@ -1,4 +1,4 @@
-// Package loop is the engine loop: queues that are wired to each other in memory.
+// Package loop is the loop engine: transmit queues connected to receive queues in memory.
 package loop
 
 /*

@@ -1,10 +1,10 @@
-// engine_loop.c: the embedded engine: interfaces joined by a simulated wire, no NIC, no rights.
+// engine_loop.c: the loop engine: interfaces connected by a simulated wire; needs no NIC and no privileges.
 //
-// One interface hears itself, two are a cable, more are a hub. The sender's poller takes packets through the
-// wire (wire.c: faults, rate, delay), classifies them by the receiver's rules and puts them into the inbound
-// ring of a receive queue; the receiver's poller takes them out. Where both regions have the same kind and
-// size and nobody else holds the burst, it is handed over by reference, buffers and all; else the receiver
-// copies into its own region.
+// A single interface receives its own packets, two form a cable, more form a hub. The sender's poller passes
+// packets through the wire (wire.c: faults, rate, delay), classifies them by the receiver's rules and pushes
+// them into the inbox of a receive queue, which the receiver's poller empties. If both regions have the same
+// kind and size and the burst has no other reference, it is passed by reference with its buffers; otherwise
+// the receiver copies the packets into its own region.
 #include "pipeline/engine.h"
 #include "core/err.h"
 #include "engine/loop/loop.h"
@@ -34,7 +34,7 @@ static int loop_mac(const dq_iface *i, uint8_t mac[6]) {
     return DQ_OK;
 }
 
-// ---- out of it --------------------------------------------------------------------------------------------
+// ---- receive ----------------------------------------------------------------------------------------------
 
 static bool same_shape(const dq_queue *q, const dq_burst *b) {
     if (b->nseg != q->conf.n_regions || b->grown || !dqi_burst_detachable(b)) return false;
@@ -61,11 +61,11 @@ static bool next_head(dq_queue *q, loop_rx *lr) {
 
 static uint32_t lead_of(const dq_queue *q) { return atomic_load_explicit(&q->lead, memory_order_acquire); }
 
-// Bytes of a packet that go into its first buffer; they begin lead_of bytes before the buffer's place.
+// Returns the capacity of a packet's first buffer, including lead_of bytes in front of the buffer's start.
 static uint32_t first_size(const dq_queue *q) { return q->conf.regions[0]->conf.buf_size + lead_of(q); }
 
-// Copies packet i of `in` into the buffers at the end of b, spread over its segments by their sizes. False:
-// too long.
+// Copies packet i of `in` into the buffers at the end of b, filling its segments by their sizes. Returns
+// false if the packet is too long.
 static bool copy_packet(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t i) {
     uint32_t d = 0, at = 0, k = b->n, size = first_size(q);
     b->off[0][k] -= lead_of(q);
@@ -89,7 +89,7 @@ static bool copy_packet(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t i
     return true;
 }
 
-// Packets [from, from + n) have one segment here and there and fit into their buffers.
+// Returns true if packets [from, from + n) have a single segment on both sides and fit into the buffers.
 static bool fits_flat(const dq_queue *q, const dq_burst *in, uint32_t from, uint32_t n) {
     uint32_t longest = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -97,7 +97,7 @@ static bool fits_flat(const dq_queue *q, const dq_burst *in, uint32_t from, uint
     return in->nseg == 1 && q->conf.n_regions == 1 && longest <= first_size(q) && !in->device_only;
 }
 
-// Copies n packets that fits_flat into buffers that b has; columns first, then bytes.
+// Copies n packets checked by fits_flat into the buffers taken for b: first the columns, then the bytes.
 static void copy_flat(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t from, uint32_t n) {
     const dq_region *r = q->conf.regions[0];
     const uint32_t k = b->n, *len = in->len[0] + from;
@@ -119,7 +119,7 @@ static void copy_flat(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t fro
     b->n += n;
 }
 
-// Copies packet by packet: several segments, or some that don't fit. Those that it took buffers for.
+// Copies packet by packet: several segments or oversized packets. Returns the number of buffers used.
 static uint32_t copy_each(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t first, uint32_t n,
                           uint32_t bufs) {
     uint32_t used = 0;
@@ -183,9 +183,9 @@ static uint32_t loop_holds(const dq_queue *q, const dq_burst *of) {
 
 static int64_t loop_flush(dq_queue *q) { return dqi_inbox_flush(q, &((loop_rx *)q->engine)->box); }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
-// The interfaces that hear `i`, and how many: itself when it is alone.
+// Writes the interfaces that receive from `i` (itself if it is the only one); returns their number.
 static uint32_t find_peers(dq_iface *i, dq_iface **peers) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < i->session->n_ifaces; k++) {
@@ -208,8 +208,8 @@ static void say_how(const dq_queue *tx, const dq_iface *to) {
     }
 }
 
-// Every burst that can be under way to a receive queue: its ring never overflows unless forwarded bursts pile
-// up.
+// Returns the number of bursts that can be in flight to a receive queue; its ring overflows only when
+// forwarded bursts accumulate.
 static uint32_t ring_size(const dq_session *s) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
@@ -249,7 +249,7 @@ static int loop_answers(const dq_iface *i, dq_diag *diag) {
     return DQ_OK;
 }
 
-// Packets on the wire arrive all the same: there is nothing to end.
+// Packets already on the wire still arrive, so there is nothing to stop.
 static void loop_stop(dq_iface *i) { (void)i; }
 
 static void loop_close(dq_iface *i) {

@@ -1,4 +1,4 @@
-// loop.h: what the loop engine and its wire know of each other.
+// loop.h: types shared by the loop engine and its simulated wire.
 #ifndef DQI_LOOP_H
 #define DQI_LOOP_H
 
@@ -8,19 +8,19 @@
 #include "pipeline/flows.h"
 #include "pipeline/inbox.h"
 
-typedef struct loop_wire loop_wire; // one transmit queue's way onto the wire
+typedef struct loop_wire loop_wire; // wire of one transmit queue
 
 typedef struct loop_iface {
     dqi_flows flows;
-    dqi_spin lock;       // of wire_free_ns
-    double wire_free_ns; // since the start: when the wire has sent what it took
+    dqi_spin lock;       // protects wire_free_ns
+    double wire_free_ns; // ns since the start at which the wire is idle again
     uint32_t n_peers;
     dq_iface *peers[DQI_MAX_IFACES];
 } loop_iface;
 
 typedef struct loop_rx {
     dqi_inbox box;
-    bool by_reference; // how its first burst is taken
+    bool by_reference; // the head of box is received by reference, not by copy
 } loop_rx;
 
 loop_wire *dqi_wire_new(dq_queue *tx);

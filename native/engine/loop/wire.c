@@ -1,9 +1,9 @@
-// wire.c: the simulated wire of the loop engine: faults, rate, delay, and the way into the receivers' rings.
+// wire.c: simulated wire of the loop engine: fault injection, rate, delay, delivery into receive rings.
 //
-// Faults are a hash of (seed, wire, ordinal of the packet on that wire), so that a threaded run loses the
-// same packets as any other. A wire is one transmit queue's way out; its account is a ledger line of its own:
-// in counts what was offered, copies made for a hub's further listeners and duplicates; out what reached a
-// receive queue.
+// Faults are derived from a hash of (seed, wire, ordinal of the packet on that wire), so a threaded run loses
+// the same packets as any other run. Each transmit queue has one wire with a ledger line of its own: `in`
+// counts packets offered, duplicates and the extra copies for a hub's receivers; `out` counts packets that
+// reached a receive queue.
 #include "core/dq_burst.h"
 #include "core/counters.h"
 #include "pipeline/iface.h"
@@ -15,19 +15,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPLIT_BURSTS 256                     // descriptors for parts of bursts that go different ways
-#define SPLIT_NEEDED (4 + 3 * DQ_MAX_QUEUES) // a send takes at most: parts of three bursts, and four
-#define HOLD_MAX     8                       // packets that reordering keeps back at once
-#define HOLD_NS      1000000                 // they go on after this time even when nothing follows
-#define AHEAD_NS     50000                   // the wire takes packets that it will have sent within this time
+#define SPLIT_BURSTS 256                     // descriptors for bursts split between queues
+#define SPLIT_NEEDED (4 + 3 * DQ_MAX_QUEUES) // descriptors that one send needs at most
+#define HOLD_MAX     8                       // packets that reordering delays at a time
+#define HOLD_NS      1000000                 // maximum delay of a reordered packet when no packet follows
+#define AHEAD_NS     50000                   // the wire accepts packets that it can transmit within this time
 #define RETRY_NS     5000
 
 struct loop_wire {
     dq_queue *tx;
-    uint64_t key; // of this wire's faults
+    uint64_t key; // hash key of this wire's faults
     uint64_t ordinal;
     dqi_burst_pool *split;
-    dqi_flow_rules *rules; // of whom it delivered to last
+    dqi_flow_rules *rules; // rules used for the last classification
     dqi_counters c;
     uint32_t cap;
     uint32_t *flow, *idx;
@@ -38,10 +38,10 @@ struct loop_wire {
     uint32_t n_held;
     int64_t hold_since;
     struct {
-        uint32_t index, left; // goes out after `left` more packets
+        uint32_t index, left; // released after `left` more packets
     } held[HOLD_MAX];
     dqi_gauge held_now;
-    int64_t last_ts; // of what it let go last: one that was kept back arrives after those that overtook it
+    int64_t last_ts; // of the last packet released; arrival times never decrease, even after reordering
 };
 
 static uint32_t largest_batch(const dq_session *s) {
@@ -75,8 +75,8 @@ loop_wire *dqi_wire_new(dq_queue *tx) {
 void dqi_wire_free(loop_wire *w) {
     if (!w) return;
     dq_burst_unref(w->hold);
-    // Bursts of this pool may still lie in receivers' rings: those are emptied before, by loop_close and
-    // close's order.
+    // Bursts of this pool may be in receive rings: loop_close empties those first, and interfaces close in
+    // order.
     dqi_burst_pool_free(w->split);
     dqi_flows_let_go(w->rules);
     free(w->flow);
@@ -88,7 +88,7 @@ void dqi_wire_free(loop_wire *w) {
 
 // ---- rate and delay ---------------------------------------------------------------------------------------
 
-// How many of n packets the wire takes now; fills their arrival times.
+// Returns how many of n packets the wire accepts now and fills their arrival times.
 static uint32_t take(loop_wire *w, const dq_burst *b, uint32_t first, uint32_t n, int64_t now, int64_t *ts) {
     const dq_wire_conf *c = &w->tx->session->conf.wire;
     if (c->rate_bps == 0) {
@@ -115,11 +115,11 @@ static int64_t due(const loop_wire *w, int64_t arrival) {
     return c->rate_bps != 0 || c->delay_ns != 0 ? arrival : 0;
 }
 
-// ---- into the receivers -----------------------------------------------------------------------------------
+// ---- delivery ---------------------------------------------------------------------------------------------
 
 static void drop(loop_wire *w, dq_reason why, uint64_t n) { dqi_drop(&w->c, why, n); }
 
-// Puts b, whose columns are right and whose reference is ours, into rx's ring.
+// Pushes b, whose columns are complete, into the ring of rx; consumes the caller's reference.
 static void push(loop_wire *w, dq_queue *rx, dq_burst *b) {
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
@@ -133,8 +133,8 @@ static void push(loop_wire *w, dq_queue *rx, dq_burst *b) {
     }
 }
 
-// Sends the n_idx packets w->idx (relative to first) of b to one queue: moved when b is ours alone, else by a
-// selection.
+// Sends the n_idx packets w->idx (relative to first) of b to one queue: moves them when b is owned
+// exclusively, else sends a selection.
 static void push_part(loop_wire *w, dq_queue *rx, dq_burst *b, uint32_t first, uint32_t n_idx,
                       const int64_t *ts, bool own) {
     dq_burst *part = NULL;
@@ -181,8 +181,8 @@ static bool same_queue(const loop_wire *w, uint32_t n) {
     return !other;
 }
 
-// Delivers packets [first, first + n) of b to one interface. True: b's reference went along. ts holds their
-// arrival times: of the burst's own column where it is ours alone.
+// Delivers packets [first, first + n) of b to one interface; returns true if b's reference was consumed. ts
+// holds the arrival times; it points into b's own column if b is owned exclusively.
 static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uint32_t n, const int64_t *ts,
                     bool own) {
     loop_iface *li = to->engine;
@@ -200,13 +200,13 @@ static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uin
     return true;
 }
 
-// True when b may go to its receiver as it is: there is one, and nobody else holds it.
+// Returns true when b can be handed over by reference: there is one receiver and no other reference.
 static bool is_own(const loop_wire *w, const dq_burst *b) {
     const loop_iface *li = w->tx->iface->engine;
     return li->n_peers == 1 && dqi_burst_detachable(b);
 }
 
-// Delivers to every listener. True: b's reference went along.
+// Delivers to every receiver; returns true if b's reference was consumed.
 static bool deliver_all(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n, const int64_t *ts) {
     const loop_iface *li = w->tx->iface->engine;
     if (li->n_peers == 1) return deliver(w, li->peers[0], b, first, n, ts, is_own(w, b));
@@ -233,8 +233,8 @@ static bool strikes(const loop_wire *w, enum fault f, double p) {
     return p > 0 && (double)(fault_hash(w, f) >> 11) * 0x1p-53 < p;
 }
 
-// Copies packets [first, first + n) of b, which somebody else reads too, into buffers of the sender's
-// regions. Headers that were pushed lie in the headroom there too.
+// Copies packets [first, first + n) of b, which has other references, into buffers of the sender's regions.
+// Pushed headers are copied into the headroom.
 static bool copy_range(loop_wire *w, dq_burst *own, const dq_burst *b, uint32_t first, uint32_t n) {
     if (dqi_burst_fill(own, w->tx->conf.regions, w->tx->conf.n_regions, n) != DQ_OK) return false;
     for (uint32_t s = 0; s < own->nseg; s++)
@@ -250,7 +250,7 @@ static bool copy_range(loop_wire *w, dq_burst *own, const dq_burst *b, uint32_t 
     return true;
 }
 
-// The packets as a burst that is the wire's alone; NULL: no descriptor or buffer now.
+// Returns the packets as a burst owned by the wire alone; NULL if no descriptor or buffer is free.
 static dq_burst *make_own(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n) {
     dq_burst *own = dqi_burst_get(w->split);
     if (!own) return NULL;
@@ -281,7 +281,7 @@ static void emit(loop_wire *w, dq_burst **out, dq_burst *from, uint32_t i) {
     *out = NULL;
 }
 
-// Lets those go that were kept back long enough; all: every one.
+// Sends the delayed packets whose count has expired, or every one if all is set.
 static void release_held(loop_wire *w, dq_burst **out, bool all) {
     uint32_t kept = 0;
     for (uint32_t k = 0; k < w->n_held; k++) {
@@ -342,7 +342,7 @@ static void send_faulty(loop_wire *w, dq_burst *own, int64_t now) {
     dq_burst_unref(own);
 }
 
-// ---- the engine's calls -----------------------------------------------------------------------------------
+// ---- engine operations ------------------------------------------------------------------------------------
 
 int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n) {
     loop_wire *w = tx->engine;
@@ -375,7 +375,7 @@ int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n) {
     return (int)n;
 }
 
-// Reordered packets don't wait for ever for others to overtake them.
+// Releases reordered packets after HOLD_NS even when no later packet overtakes them.
 int dqi_wire_reap(dq_queue *tx) {
     loop_wire *w = tx->engine;
     if (w->n_held == 0) return 0;
