@@ -1,7 +1,7 @@
-// afpacket_port.c: the driver for any Linux interface: a ring for each receive queue (afpacket_ring.c),
-// joined into a fanout group when there are several, and a socket for each transmit queue (afpacket_tx.c).
+// afpacket_port.c: driver for any Linux interface: one ring for each receive queue (afpacket_ring.c), joined
+// into a fanout group if there are several, and one socket for each transmit queue (afpacket_tx.c).
 //
-// AF_PACKET is a tap: the kernel's own protocols see what we receive, too.
+// AF_PACKET is a tap: the kernel's protocols also receive these frames.
 #include "core/dq_burst.h"
 #include "engine/ethernet/afpacket_port.h"
 #include "core/err.h"
@@ -29,12 +29,12 @@
 
 typedef struct packet_port {
     int index; // of the interface
-    int fd;    // for questions
+    int fd;    // for ioctl
     uint32_t mtu;
     uint8_t mac[6];
     dqi_afpacket_ring rings[DQ_MAX_QUEUES];
     bool gone;    // the interface was removed
-    bool stopped; // what the kernel drops counts no more
+    bool stopped; // kernel drops are no longer counted
 } packet_port;
 
 static int fail(const dq_iface *i, int err, dq_diag *diag) {
@@ -45,7 +45,7 @@ static int fail(const dq_iface *i, int err, dq_diag *diag) {
                     dq_err_name(DQ_ESYS - err), hint);
 }
 
-// ---- what the interface is --------------------------------------------------------------------------------
+// ---- properties of the interface --------------------------------------------------------------------------
 
 static void name_interfaces(char *buf, size_t len) {
     size_t at = 0;
@@ -72,7 +72,7 @@ static int find(const dq_iface *i, int *index, dq_diag *diag) {
 static int ask(const dqi_port *p, unsigned long what, struct ifreq *r) {
     const packet_port *s = p->state;
     memcpy(r->ifr_name, p->iface->conf.address,
-           strlen(p->iface->conf.address) + 1); // find() has looked at it
+           strlen(p->iface->conf.address) + 1); // length checked by find()
     return ioctl(s->fd, what, r) == 0 ? 0 : errno;
 }
 
@@ -107,7 +107,7 @@ static int describe(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
-// Frames may be longer than the device takes; the kernel says so when they are sent.
+// Notes buffers larger than the MTU: the kernel rejects longer frames when they are sent.
 static void note_mtu(const dqi_port *p) {
     const packet_port *s = p->state;
     for (uint32_t k = 0; k < p->iface->n_tx; k++) {
@@ -125,7 +125,7 @@ static void note_mtu(const dqi_port *p) {
 
 // ---- open and close ---------------------------------------------------------------------------------------
 
-// Undone by the kernel with the ring's end.
+// Enables promiscuous mode; the kernel disables it when the ring's socket is closed.
 static int see_all(const packet_port *s) {
     struct packet_mreq m = {.mr_ifindex = s->index, .mr_type = PACKET_MR_PROMISC};
     return setsockopt(s->rings[0].fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0 ? 0 : errno;
@@ -140,7 +140,7 @@ static int open_rings(dqi_port *p, dq_diag *diag) {
     for (uint32_t k = 0; k < i->n_rx; k++) {
         int err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);
         if (err != 0 &&
-            group == DQI_PACKET_NEW_GROUP) { // an old kernel forms no group while the interface is down
+            group == DQI_PACKET_NEW_GROUP) { // old kernels cannot form a group while the interface is down
             group = DQI_PACKET_ALONE;
             err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);
         }
@@ -199,17 +199,17 @@ static void port_close(dqi_port *p) {
     p->state = NULL;
 }
 
-// ---- while packets flow -----------------------------------------------------------------------------------
+// ---- operation --------------------------------------------------------------------------------------------
 
 static int arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
     if (max < 1) return 0;
-    int err = dqi_afpacket_ring_error(l->state); // of an interface that went down, once
+    int err = dqi_afpacket_ring_error(l->state); // set once after the interface went down
     if (err != 0) dqi_fault_add(q->faults, err, 1);
     fds[0] = (struct pollfd){.fd = ((dqi_afpacket_ring *)l->state)->fd, .events = POLLIN};
     return 1;
 }
 
-// Nothing tells of an interface's end but a look: who reads the ledger takes one.
+// The removal of an interface is not notified; it is detected here, whenever the ledger is read.
 static void refresh(dqi_port *p) {
     packet_port *s = p->state;
     if (!s || s->stopped) return;
@@ -220,8 +220,8 @@ static void refresh(dqi_port *p) {
     dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
 }
 
-// Frames go on coming into the rings, where their times tell what came before. What is lost from now on is
-// nobody's.
+// Frames still enter the rings after the stop; their timestamps identify the earlier ones. Kernel drops after
+// the stop are not counted.
 static void port_stop(dqi_port *p) {
     refresh(p);
     ((packet_port *)p->state)->stopped = true;

@@ -1,4 +1,4 @@
-// afpacket_port.h: the driver for any Linux interface (ethernet.h), through AF_PACKET.
+// afpacket_port.h: driver for any Linux interface (ethernet.h), through AF_PACKET.
 #ifndef DQI_AFPACKET_PORT_H
 #define DQI_AFPACKET_PORT_H
 

@@ -1,6 +1,6 @@
-// afpacket_ring.c: frames of a fixed size, handed over one by one: TPACKET_V3 packs them better, but hands
-// over blocks, the last one of a quiet time after a millisecond or more. The kernel says of each frame what
-// it left undone: a tag beside it, a checksum to be finished, segments to be cut.
+// afpacket_ring.c: fixed-size frames, passed one by one. TPACKET_V3 packs frames more tightly but passes
+// whole blocks, and in quiet times the last one is a millisecond or more late. The kernel marks the work left
+// undone in each frame: a stripped VLAN tag, an incomplete checksum, segmentation.
 #include "engine/ethernet/afpacket_ring.h"
 #include "packet/packet.h"
 #include "pipeline/queue.h"
@@ -25,13 +25,13 @@
 #define LEAST      512 // frames
 #define BLOCK      (256u << 10)
 #define RESERVE    16  // bytes before a frame, for its tag
-#define IN_FRONT   128 // what the kernel puts before a frame, and the reserve: less than this
+#define IN_FRONT   128 // upper bound of the kernel's headers in front of a frame, with the reserve
 
 static uint8_t *frame_at(const dqi_afpacket_ring *r, uint32_t k) {
     return r->map + (size_t)(k / r->per_block) * BLOCK + (size_t)(k % r->per_block) * r->frame_bytes;
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
 static int set(int fd, int option, int value) {
     return setsockopt(fd, SOL_PACKET, option, &value, sizeof value) == 0 ? 0 : errno;
@@ -52,7 +52,7 @@ static int map_ring(dqi_afpacket_ring *r, uint32_t bytes) {
     return 0;
 }
 
-// A filter that takes nothing: a socket of a fanout group can't be unbound.
+// Attaches a filter that rejects all frames: a socket in a fanout group cannot be unbound.
 static int refuse_all(int fd) {
     struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
     struct sock_fprog prog = {.len = 1, .filter = &none};
@@ -105,9 +105,10 @@ void dqi_afpacket_ring_close(dqi_afpacket_ring *r) {
     *r = (dqi_afpacket_ring){.fd = -1};
 }
 
-// ---- reading ----------------------------------------------------------------------------------------------
+// ---- receive ----------------------------------------------------------------------------------------------
 
-// The transport's checksum field holds the pseudo header's sum; the sum from `start` on finishes it.
+// Completes a transport checksum: its field holds the pseudo-header sum, to which the bytes from `start` on
+// are added.
 static void finish_checksum(uint8_t *p, uint32_t len, const struct virtio_net_hdr *v) {
     uint32_t start = v->csum_start, at = start + v->csum_offset;
     if (at + 2 > len) return;
@@ -115,14 +116,14 @@ static void finish_checksum(uint8_t *p, uint32_t len, const struct virtio_net_hd
     dqi_put_be16(p + at, sum != 0 ? sum : 0xffff);
 }
 
-// What was not handed on.
+// Frames that could not be passed on.
 typedef struct bad_frames {
     uint32_t cut, joined;
     uint64_t bytes;
 } bad_frames;
 
-// Whether a frame of session time ts came after the stop, when `last` was the time of the one before it. Two
-// that came at once on two cores may have changed places.
+// Returns true if a frame of session time ts arrived after the stop; `last` is the time of the frame before
+// it. Frames received at once on two cores may be out of order.
 static bool is_late(dqi_afpacket_ring *r, const dq_session *s, int64_t ts, int64_t last) {
     int64_t stop = dqi_stop_time(s);
     if (ts < stop) return false;
@@ -131,7 +132,7 @@ static bool is_late(dqi_afpacket_ring *r, const dq_session *s, int64_t ts, int64
     return true;
 }
 
-// False: it can't be handed on, cut by the ring or joined of several, or it came after the stop.
+// Returns false for frames that are truncated by the ring, coalesced (GRO), or received after the stop.
 static bool take(dqi_afpacket_ring *r, const dq_session *s, struct tpacket2_hdr *h, dqi_piece *out,
                  bad_frames *bad) {
     int64_t last = r->stamps.last,
@@ -165,7 +166,7 @@ static void count_bad(dqi_port *p, const bad_frames *bad) {
     dqi_port_drop(p, DQ_DROP_JOINED, bad->joined);
 }
 
-// After the stop: the ring had nothing more; a frame that was stamped before may be on its way into it.
+// After the stop, with an empty ring: frames timestamped earlier may still be on their way into it.
 static void look_for_rest(dqi_afpacket_ring *r, dq_queue *reader) {
     int64_t end = dqi_stop_time(reader->session) + DQI_ON_WAY_NS;
     r->over |= dq_now(reader->session) >= end;
@@ -178,7 +179,7 @@ uint32_t dqi_afpacket_ring_read(dqi_port_queue *l, dqi_piece *out, uint32_t max)
     uint32_t n = 0;
     bad_frames bad = {0};
     r->taken = 0;
-    if (!r->over && !dqi_receives(s)) look_for_rest(r, l->reader); // before the look at the ring
+    if (!r->over && !dqi_receives(s)) look_for_rest(r, l->reader); // must precede the read of the ring
     while (n < max && r->taken < r->n_frames) {
         uint32_t k = r->head + r->taken;
         struct tpacket2_hdr *h = (void *)frame_at(r, k < r->n_frames ? k : k - r->n_frames);
@@ -200,7 +201,7 @@ void dqi_afpacket_ring_release(dqi_port_queue *l) {
     }
 }
 
-// ---- its state --------------------------------------------------------------------------------------------
+// ---- state of the socket ----------------------------------------------------------------------------------
 
 int dqi_afpacket_ring_error(dqi_afpacket_ring *r) {
     int err = 0;

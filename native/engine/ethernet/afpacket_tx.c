@@ -1,6 +1,6 @@
-// afpacket_tx.c: sendmmsg copies 64 frames a call, past the queueing discipline, straight to the device. The
-// kernel checks each against the MTU that holds now. Frames of this way out don't come back in, and no
-// tcpdump on this host sees them.
+// afpacket_tx.c: sendmmsg copies 64 frames per call past the queueing discipline to the device. The kernel
+// checks each against the current MTU. Frames sent this way are not received again and are invisible to
+// tcpdump on this host.
 #include "core/dq_burst.h"
 #include "engine/ethernet/afpacket_tx.h"
 #include "core/burst.h"
@@ -13,17 +13,17 @@
 #include <unistd.h>
 
 #define BATCH      64
-#define BUFFER     (4 << 20)        // bytes that the kernel may hold for one queue
-#define RETRY_NS   INT64_C(20000)   // the device's queue is full
-#define WAKE_NS    INT64_C(1000000) // the socket's buffer is full: it says when there is room, or at the latest
-#define REST_NS    INT64_C(1000000)   // between two attempts on a device that takes nothing
-#define GIVE_UP_NS INT64_C(100000000) // a device whose queue has been full for so long takes nothing
+#define BUFFER     (4 << 20)          // bytes that the kernel may buffer for one queue
+#define RETRY_NS   INT64_C(20000)     // the device's queue is full
+#define WAKE_NS    INT64_C(1000000)   // the socket's buffer is full; upper bound of the wait for POLLOUT
+#define REST_NS    INT64_C(1000000)   // between two attempts on a device that accepts no frames
+#define GIVE_UP_NS INT64_C(100000000) // the device counts as stuck after its queue was full for this time
 
 typedef struct packet_tx {
     int fd;
-    bool full;       // the socket's buffer
-    int64_t since;   // when the device began to take nothing; 0: it takes
-    int64_t rest_ns; // nothing is tried before this time
+    bool full;       // the socket's buffer is full
+    int64_t since;   // time at which the device stopped accepting frames; 0: it accepts
+    int64_t rest_ns; // no attempt before this time
     struct mmsghdr msgs[BATCH];
     struct iovec iov[BATCH * DQ_MAX_SEGS];
 } packet_tx;
@@ -34,8 +34,7 @@ int dqi_afpacket_tx_open(dq_queue *q, int index) {
     q->engine = t;
     t->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (t->fd < 0) return errno;
-    struct sockaddr_ll at = {.sll_family = AF_PACKET,
-                             .sll_ifindex = index}; // protocol 0: it receives nothing
+    struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_ifindex = index}; // protocol 0: receives nothing
     int one = 1, size = BUFFER;
     if (bind(t->fd, (struct sockaddr *)&at, sizeof at) != 0) return errno;
     if (setsockopt(t->fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size) != 0)
@@ -51,7 +50,7 @@ void dqi_afpacket_tx_close(dq_queue *q) {
     q->engine = NULL;
 }
 
-// Points a message at each of n <= BATCH packets from first on.
+// Points a message at each of n <= BATCH packets, starting with packet first.
 static void point(packet_tx *t, const dq_burst *b, uint32_t first, uint32_t n) {
     struct iovec *v = t->iov;
     for (uint32_t i = 0; i < n; i++) {
@@ -70,15 +69,14 @@ static void lose(dq_queue *q, dq_reason why, int err, uint32_t n) {
     if (why == DQ_DROP_SEND_ERROR) dqi_fault_add(q->faults, err, n);
 }
 
-// The device takes nothing now. Whether it has been so for long.
+// Schedules a retry on a busy device; returns true when it has been busy for GIVE_UP_NS.
 static bool wait(dq_queue *q, packet_tx *t) {
     if (t->since == 0) t->since = q->now_ns;
     q->next_ns = q->now_ns + RETRY_NS;
     return q->now_ns - t->since > GIVE_UP_NS;
 }
 
-// What becomes of n frames of which the system refused the first: how many are lost, the others are tried
-// again.
+// Handles the error err of the first of n frames. Returns the number dropped; the others are sent again.
 static uint32_t refused(dq_queue *q, packet_tx *t, int err, uint32_t n) {
     switch (err) {
     case EINTR:
@@ -106,7 +104,7 @@ static uint32_t refused(dq_queue *q, packet_tx *t, int err, uint32_t n) {
     return n;
 }
 
-// Sends or loses some of n <= BATCH packets; how many. 0: not now.
+// Sends or drops some of n <= BATCH packets; returns their number, or 0 to try again later.
 static uint32_t send_some(dq_queue *q, packet_tx *t, const dq_burst *b, uint32_t first, uint32_t n) {
     point(t, b, first, n);
     int sent = sendmmsg(t->fd, t->msgs, n, MSG_DONTWAIT);

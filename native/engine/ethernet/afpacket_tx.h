@@ -1,4 +1,4 @@
-// afpacket_tx.h: sending frames through an AF_PACKET socket.
+// afpacket_tx.h: transmits frames through an AF_PACKET socket.
 #ifndef DQI_AFPACKET_TX_H
 #define DQI_AFPACKET_TX_H
 
@@ -6,7 +6,7 @@
 #include "pipeline/iface.h"
 #include "engine/ethernet/ethernet.h"
 
-// Gives q a socket on the interface of this index. Errors are errno's.
+// Opens a socket for q on the interface with this index. Returns 0 or an errno.
 int dqi_afpacket_tx_open(dq_queue *q, int index);
 void dqi_afpacket_tx_close(dq_queue *q);
 // dqi_port_driver.tx and arm_tx.

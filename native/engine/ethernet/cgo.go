@@ -1,4 +1,4 @@
-// Package ethernet is what the engines of raw Ethernet share, and the driver of AF_PACKET.
+// Package ethernet is the common part of the raw Ethernet engines, with the AF_PACKET driver.
 package ethernet
 
 /*

@@ -1,6 +1,6 @@
-// engine_packet.c: frames of a Linux interface beside its kernel, which goes on with them: AF_PACKET alone,
-// as tcpdump has it. Engine xdp takes frames from the kernel where it can; what only looks on, such as a
-// recording on the interface that one is logged in by, must not.
+// engine_packet.c: passive capture of frames of a Linux interface through AF_PACKET, as tcpdump does; the
+// kernel still receives them. Engine xdp takes frames away from the kernel where it can, which a recording on
+// the interface of a remote login must not do.
 #include "core/ptp.h"
 #include "engine/ethernet/afpacket_port.h"
 #include "pipeline/engine.h"

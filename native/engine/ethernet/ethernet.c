@@ -1,5 +1,5 @@
-// ethernet.c: the life of a raw Ethernet interface: its port, queues, rules; what goes to the driver.
-// ethernet_rx.c has the packets.
+// ethernet.c: setup of a raw Ethernet interface (port, queues, rules) and calls to its driver. ethernet_rx.c
+// receives packets.
 #include "core/err.h"
 #include "pipeline/queue.h"
 #include "engine/ethernet/ethernet_rx.h"
@@ -18,7 +18,7 @@ static int no_memory(const dq_iface *i, dq_diag *diag) {
 
 // ---- open and close ---------------------------------------------------------------------------------------
 
-// Device queues l with l % n_rx == k are queue k's own; it looks at the others after them.
+// Device queues l with l % n_rx == k belong to queue k, which polls the others after them.
 static void order_queues(const dqi_port *p, uint32_t k) {
     dqi_eth_queue *r = p->iface->rx[k]->engine;
     uint32_t n = 0;
@@ -87,7 +87,7 @@ int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     return err;
 }
 
-// Has the device let the groups in that we report ourselves.
+// Makes the device accept the multicast groups that the session reports itself.
 static int hear_groups(dqi_port *p, dq_diag *diag) {
     uint32_t n = dqi_responder_macs(p->iface, NULL, 0);
     uint8_t(*macs)[6] = calloc((size_t)n + 1, sizeof *macs);
@@ -131,7 +131,7 @@ void dqi_eth_close(dq_iface *i) {
     i->engine = NULL;
 }
 
-// ---- to the driver ----------------------------------------------------------------------------------------
+// ---- calls to the driver ----------------------------------------------------------------------------------
 
 int dqi_eth_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     return dqi_port_of(q->iface)->driver->tx(q, b, first, n);
@@ -147,7 +147,7 @@ void dqi_eth_drop_rest(dq_queue *q) {
     if (d->drop_rest) d->drop_rest(q);
 }
 
-// All device queues, also those of others: these may be held up by their consumers.
+// Arms all device queues, including those of other queues, whose pollers may be blocked by their consumers.
 int dqi_eth_arm(dq_queue *q, struct pollfd *fds, int max) {
     dqi_port *p = dqi_port_of(q->iface);
     if (q->conf.dir == DQ_TX) return p->driver->arm_tx ? p->driver->arm_tx(q, fds, max) : 0;
@@ -164,7 +164,7 @@ uint64_t dqi_eth_held(dq_queue *q) {
     return q->engine ? dqi_inbox_held(&((dqi_eth_queue *)q->engine)->box) : 0;
 }
 
-// Of an interface that sends alone there is nothing to say but what the device lost.
+// An interface without receive queues has a line only if the device counted transmit errors.
 int dqi_eth_lines(dq_iface *i, dq_line *l, int max) {
     if (max < 1 || (i->n_rx == 0 && dqi_get(&dqi_port_of(i)->c.extra[DQ_EXTRA_NIC_TX_ERRORS]) == 0)) return 0;
     *l = (dq_line){.kind = DQ_LINE_WIRE};
@@ -191,7 +191,8 @@ static int eth_mac(const dq_iface *i, uint8_t mac[6]) {
 static int eth_multicast(dq_iface *i, const char *group, const char *source, bool join, dq_diag *diag) {
     dqi_port *p = dqi_port_of(i);
     int err = p->driver->multicast ? p->driver->multicast(p, group, source, join, diag) : DQ_OK;
-    // A driver that takes frames from the kernel takes the queries, too, unless it leaves what no flow wants.
+    // A driver that takes frames from the kernel also takes the queries, unless unmatched frames stay in the
+    // kernel.
     bool ours = !p->driver->multicast || (p->filters && !i->conf.flow_isolation);
     if (err == DQ_OK && ours) err = dqi_responder_multicast(i, group, source, join, diag);
     return err == DQ_OK && p->driver->set_rx_macs ? hear_groups(p, diag) : err;
@@ -208,9 +209,9 @@ static int eth_answers(const dq_iface *i, dq_diag *diag) {
 
 // ---- rules ------------------------------------------------------------------------------------------------
 //
-// A driver that lets the device do some of it is told what changes. The software classifier has the rules
-// first: what the device does not do yet, or any more, is done all the same. Where the driver refuses, the
-// rules stay as they were.
+// A driver that offloads rules receives each change after the software classifier was updated, so rules that
+// the device does not apply yet, or no longer applies, are still applied. If the driver rejects the change,
+// the old rules are restored.
 
 static int eth_change_rules(dq_iface *i, const uint64_t *gone, uint32_t n_gone, const dq_rule *add,
                             uint32_t n_add, dq_diag *diag) {

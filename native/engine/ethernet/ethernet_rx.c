@@ -1,8 +1,9 @@
-// ethernet_rx.c: the receive side of raw Ethernet (ethernet.h): from device queues, by flows, into the
-// queues' buffers.
+// ethernet_rx.c: receive path of raw Ethernet (ethernet.h): reads device queues, classifies by flows and
+// fills the queues' buffers.
 //
-// A read takes up to 256 pieces from a device queue. All steps go over the whole of it: tags back in, flows,
-// and, for each queue that gets some, buffers and the copies. Counters are touched once for each step.
+// A read returns up to 256 pieces of a device queue. Each step processes all of them: restoring VLAN tags,
+// classification and, for each destination queue, buffer allocation and copies. Each step updates the
+// counters once.
 #include "core/dq_burst.h"
 #include "engine/ethernet/ethernet_rx.h"
 #include "engine/ethernet/heads.h"
@@ -17,14 +18,13 @@
 
 #include <string.h>
 
-#define LEAST_READ                                                                                           \
-    32 // pieces: the longest frame's, and few enough to stay in the queue's inbox when there is no room
-#define ROUNDS   4 // reads of a device queue whose frames are all other queues'
-#define VLAN_TAG 4 // bytes
+#define LEAST_READ 32 // pieces: at least one frame of maximum length, and few enough for the queue's inbox
+#define ROUNDS     4  // reads of a device queue that contains only frames of other queues
+#define VLAN_TAG   4  // bytes
 
-// ---- what was read ----------------------------------------------------------------------------------------
+// ---- frames of a read -------------------------------------------------------------------------------------
 
-// Puts a tag that the device took out back behind the addresses, which move 4 bytes to the front.
+// Reinserts a stripped VLAN tag behind the addresses, which move 4 bytes towards the front.
 static void restore_tag(const dqi_eth_batch *d, dqi_piece *p) {
     if (p->vlan_tpid == 0 || p->len < DQI_ETH_LEN || dqi_on_gpu(d)) return;
     p->data -= VLAN_TAG;
@@ -34,7 +34,7 @@ static void restore_tag(const dqi_eth_batch *d, dqi_piece *p) {
     dqi_put_be16(p->data + 14, p->vlan_tci);
 }
 
-// Makes frames of n pieces; their number. *bytes: of all.
+// Groups n pieces into frames; returns the number of frames and their total bytes in *bytes.
 static uint32_t frames(dqi_eth_batch *d, uint32_t n, uint64_t *bytes) {
     uint32_t m = 0;
     *bytes = 0;
@@ -51,7 +51,7 @@ static uint32_t frames(dqi_eth_batch *d, uint32_t n, uint64_t *bytes) {
     return m;
 }
 
-// Fills the columns of the classifier; the base that its offsets are from.
+// Fills the classifier's columns; returns the base address of their offsets.
 static const uint8_t *line_up(dqi_eth_batch *d, uint32_t m) {
     uintptr_t base = UINTPTR_MAX;
     const bool far = dqi_on_gpu(d);
@@ -73,8 +73,8 @@ static bool all_marked(const dqi_eth_batch *d, uint32_t m) {
     return k == m;
 }
 
-// The device's word counts for the frames that it marked. Those that it changed are none any more that
-// software could know.
+// Applies the device's classification to the frames that it marked. Software cannot classify frames whose
+// headers the device has already rewritten.
 static void take_marks(const dqi_port_queue *l, dqi_eth_batch *d, uint32_t m) {
     for (uint32_t k = 0; k < m; k++) {
         const dqi_piece *p = &d->pieces[d->first[k]];
@@ -84,7 +84,7 @@ static void take_marks(const dqi_port_queue *l, dqi_eth_batch *d, uint32_t m) {
     }
 }
 
-// Which queue each of m frames goes to; false: none of them goes anywhere.
+// Determines the destination queue of each of m frames. Returns false if all of them are dropped.
 static bool classify(dqi_port_queue *l, dqi_eth_batch *d, uint32_t m) {
     dqi_port *p = l->port;
     if (dqi_flows_drops(&p->flows)) {
@@ -106,11 +106,11 @@ static bool classify(dqi_port_queue *l, dqi_eth_batch *d, uint32_t m) {
     return true;
 }
 
-// ---- into a queue's buffers -------------------------------------------------------------------------------
+// ---- into the buffers of a queue --------------------------------------------------------------------------
 
-// True when the device has put each part of frame k into the queue's region for it. A frame that ends in the
-// first part has no buffer for the others: it is copied. So is one that an action may shorten, lest its parts
-// end elsewhere than others' do; out of a GPU's memory none can be.
+// Returns true if the device stored each part of frame k in the queue's region for it. A frame that ends in
+// the first part has no buffers for the others and is copied; so is one that an action may shorten, because
+// its parts would end at other offsets. Frames in GPU memory are never copied.
 static bool is_split(const dq_queue *rx, const dqi_eth_batch *d, uint32_t k) {
     if (rx != d->split || (d->lead > 0 && !rx->device_only) ||
         d->first[k + 1] - d->first[k] != rx->conf.n_regions)
@@ -121,14 +121,14 @@ static bool is_split(const dq_queue *rx, const dqi_eth_batch *d, uint32_t k) {
     return all;
 }
 
-// True when frame k's buffers are the queue's already.
+// Returns true if frame k already lies in the queue's buffers.
 static bool is_in_place(const dq_queue *rx, const dqi_eth_batch *d, uint32_t k) {
     if (d->split) return is_split(rx, d, k);
     return d->pieces[d->first[k]].buf != DQI_NO_BUF && rx->conf.regions[0] == d->region &&
            rx->conf.n_regions == 1 && d->first[k + 1] - d->first[k] == 1;
 }
 
-// Bytes that the queue's buffers have for a packet.
+// Returns the bytes that the queue's buffers provide for a packet.
 static uint32_t space_of(const dq_queue *rx) {
     uint32_t space = 0;
     for (uint32_t s = 0; s < rx->conf.n_regions; s++)
@@ -136,7 +136,7 @@ static uint32_t space_of(const dq_queue *rx) {
     return space;
 }
 
-// Copies frame k into the buffers of packet i of b, spread over its segments by their sizes.
+// Copies frame k into the buffers of packet i of b, filling its segments by their sizes.
 static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_eth_batch *d, uint32_t k) {
     uint8_t *base = b->session->base;
     uint32_t s = 0, at = 0, size = rx->conf.regions[0]->conf.buf_size + d->lead;
@@ -157,7 +157,7 @@ static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_et
     }
 }
 
-// Frame k becomes packet i of b, in place or in the j-th of the batch's buffers.
+// Stores frame k as packet i of b, in place or in the j-th of the batch's buffers.
 static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_batch *d, uint32_t k,
                       bool in_place, uint32_t j) {
     dqi_piece *p = &d->pieces[d->first[k]];
@@ -191,7 +191,7 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_batch
     b->off[0][i] |= flags;
 }
 
-// Buffers for n copies, in the batch; how many there are.
+// Allocates buffers for n copies into the batch; returns the number allocated.
 static uint32_t take_buffers(const dq_queue *rx, dqi_eth_batch *d, uint32_t n) {
     uint32_t got = n;
     for (uint32_t s = 0; s < rx->conf.n_regions; s++) {
@@ -203,7 +203,7 @@ static uint32_t take_buffers(const dq_queue *rx, dqi_eth_batch *d, uint32_t n) {
     return got;
 }
 
-// Counts n of rx's packets, of so many bytes, that end here.
+// Counts n packets of rx, with their total bytes, as received and dropped.
 static void drop_of(dq_queue *rx, dq_reason why, uint64_t n, uint64_t bytes) {
     if (n == 0) return;
     dqi_add_shared(&rx->c.in, n);
@@ -211,8 +211,8 @@ static void drop_of(dq_queue *rx, dq_reason why, uint64_t n, uint64_t bytes) {
     dqi_add_shared(&rx->c.dropped[why], n);
 }
 
-// Appends frames idx[0..n) to b, which is rx's and has room; those that have no buffer or don't fit are
-// dropped there. The number appended, which the caller counts in.
+// Appends frames idx[0..n) to b, a burst of rx with room; drops those that have no buffer or do not fit.
+// Returns the number appended, which the caller adds to c.in.
 static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_batch *d, const uint32_t *idx, uint32_t n) {
     d->lead = atomic_load_explicit(&rx->lead, memory_order_acquire);
     const uint32_t start = b->n, space = space_of(rx) + d->lead;
@@ -258,13 +258,13 @@ static void count_out(dqi_port *p, uint64_t n, uint64_t bytes) {
     dqi_add_shared(&p->c.out_bytes, bytes);
 }
 
-// A descriptor of rx's for packets that others read for it; it keeps enough to take them in with.
+// Returns a descriptor of rx for packets read by other pollers, or NULL if rx needs the rest for its own.
 static dq_burst *spare_burst(dq_queue *rx) {
     if (dqi_burst_pool_level(rx->bursts) <= rx->iface->n_rx + 1) return NULL;
     return dqi_burst_get(rx->bursts);
 }
 
-// Puts at most a batch of frames into rx's inbox.
+// Pushes at most batch_size frames into the inbox of rx.
 static void push(dq_queue *rx, dqi_eth_batch *d, const uint32_t *idx, uint32_t n) {
     dqi_port *p = dqi_port_of(rx->iface);
     dqi_eth_queue *r = rx->engine;
@@ -290,8 +290,8 @@ static void push(dq_queue *rx, dqi_eth_batch *d, const uint32_t *idx, uint32_t n
     count_out(p, n - put, bytes - put_bytes);
 }
 
-// Gives rx its frames idx[0..n): room of them go into b, which is NULL where another's poller reads. Those
-// that did.
+// Passes its frames idx[0..n) to rx: up to room of them into b (NULL if another queue's poller reads), the
+// rest into the inbox. Returns the number added to b.
 static uint32_t give(dq_queue *rx, dqi_eth_batch *d, uint32_t n, dq_burst *b, uint32_t room) {
     uint32_t at = 0, added = 0;
     if (b) {
@@ -309,7 +309,7 @@ static uint32_t give(dq_queue *rx, dqi_eth_batch *d, uint32_t n, dq_burst *b, ui
     return added;
 }
 
-// ---- a look at a device queue -----------------------------------------------------------------------------
+// ---- reading a device queue -------------------------------------------------------------------------------
 
 static void give_all(dqi_port *p, dqi_eth_batch *d, uint32_t m, dq_queue *q, dq_burst *b, uint32_t room,
                      uint32_t *added) {
@@ -329,7 +329,7 @@ static void give_all(dqi_port *p, dqi_eth_batch *d, uint32_t m, dq_queue *q, dq_
     dqi_port_drop(p, DQ_DROP_NO_FLOW, none);
 }
 
-// Returns the device's buffers that no queue took.
+// Frees the device's buffers that no queue took.
 static void free_pieces(dqi_port *p, dqi_eth_batch *d, uint32_t n) {
     uint32_t left = 0, *ids = d->ids[0];
     for (uint32_t i = 0; i < n && d->region; i++) {
@@ -339,7 +339,7 @@ static void free_pieces(dqi_port *p, dqi_eth_batch *d, uint32_t n) {
     if (left > 0) dqi_bufs_free(p->iface->session, ids, left);
 }
 
-// Reads pieces onto the device queue's batch.
+// Reads pieces into the batch of the device queue.
 static dqi_eth_batch *take(dqi_port_queue *l, uint32_t most, uint32_t *n) {
     l->batch->region = l->region;
     l->batch->split = l->split;
@@ -347,8 +347,8 @@ static dqi_eth_batch *take(dqi_port_queue *l, uint32_t most, uint32_t *n) {
     return l->batch;
 }
 
-// Reads a device queue once, for q: what is q's goes to b. Frames that were read; the caller has the device
-// queue.
+// Reads a device queue once on behalf of q, whose frames go to b. Returns the number of frames read. The
+// caller holds the device queue lock.
 static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t room, uint32_t *added) {
     dqi_port *p = l->port;
     uint32_t most = room < LEAST_READ ? LEAST_READ : room, n;
@@ -356,7 +356,7 @@ static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t 
     dqi_eth_batch *d = l->heads ? dqi_eth_heads_read(l, most, &n) : take(l, most, &n);
     if (n == 0) return 0;
     uint64_t bytes;
-    d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // the times of a file are as they are
+    d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // timestamps of a file are absolute
     uint32_t m = frames(d, n, &bytes);
     dqi_add_shared(&p->c.in, m);
     dqi_add_shared(&p->c.in_bytes, bytes);
@@ -369,7 +369,7 @@ static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t 
     return m;
 }
 
-// Takes from the inbox what there is room for.
+// Receives from the inbox up to room packets.
 static uint32_t take_inbox(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_inbox *x = &((dqi_eth_queue *)q->engine)->box;
     uint32_t total = 0;
@@ -378,8 +378,8 @@ static uint32_t take_inbox(dq_queue *q, dq_burst **b, uint32_t room) {
     return total;
 }
 
-// Takes the device queue's frames, after those of it that others have put into the inbox. *busy: frames came
-// for others.
+// Receives frames of the device queue, after those that other pollers have pushed into the inbox. Sets *busy
+// if frames of other queues were read.
 static uint32_t look(dqi_port_queue *l, dq_queue *q, dq_burst **b, uint32_t room, bool *busy) {
     if (atomic_load_explicit(&l->busy.taken, memory_order_relaxed) != 0 || !dqi_try_lock(&l->busy)) return 0;
     uint32_t total = take_inbox(q, b, room), m = 1;
@@ -399,12 +399,12 @@ int dqi_eth_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     uint32_t total = take_inbox(q, b, room);
     for (uint32_t k = 0; k < p->n_queues && total < room; k++)
         total += look(&p->queues[r->order[k]], q, b, room - total, &busy);
-    if (total == 0 && busy) q->next_ns = 0; // there may be more
+    if (total == 0 && busy) q->next_ns = 0; // more frames may be waiting
     return (int)total;
 }
 
-// Empties the device queues of q, which has no descriptor: its packets end where those that others read for
-// it do, in its inbox or counted. Whether there were any.
+// Empties the device queues on behalf of q, which has no free descriptor: its packets go into its inbox, or
+// are dropped and counted. Returns true if there were any.
 static bool drain(dq_queue *q) {
     dqi_port *p = dqi_port_of(q->iface);
     dq_burst *none = NULL;
@@ -416,12 +416,12 @@ static bool drain(dq_queue *q) {
 
 int64_t dqi_eth_flush_inbox(dq_queue *q) { return dqi_inbox_flush(q, &((dqi_eth_queue *)q->engine)->box); }
 
-// How long heads are waited for: from the stop on.
+// Returns the remaining timeout for heads, measured from the stop.
 static int64_t patience_of(const dq_session *s) {
     return dqi_receives(s) ? s->end_ns : s->end_ns - (dq_now(s) - dqi_stop_time(s));
 }
 
-// Waits a little for heads that are to come, and takes that off *patience. False: there are none.
+// Waits briefly for heads in flight and subtracts the time from *patience. Returns false if there are none.
 static bool await_heads(dqi_port *p, int64_t *patience) {
     bool coming = false;
     for (uint32_t l = 0; l < p->n_queues; l++) {
@@ -436,10 +436,10 @@ static bool await_heads(dqi_port *p, int64_t *patience) {
 }
 
 int64_t dqi_eth_flush(dq_queue *q) {
-    enum { MOST = 4096 }; // looks: frames may come as fast as they are dropped
+    enum { MOST = 4096 }; // reads; limits a flush while frames keep arriving
     dqi_eth_queue *r = q->engine;
     int64_t n = dqi_inbox_flush(q, &r->box), patience = patience_of(q->session);
-    bool unread = !dqi_receives(q->session) && !atomic_load(&q->consumed); // it stays in the device's ring
+    bool unread = !dqi_receives(q->session) && !atomic_load(&q->consumed); // frames stay in the device's ring
     for (int k = 0; k < MOST && !unread;) {
         dq_burst *b = dqi_burst_get(q->bursts);
         if (!b && drain(q)) {

@@ -10,26 +10,26 @@
 #include <stdlib.h>
 
 #define HEADS_BATCHES 8
-#define HEADS_BYTES   (DQI_ETH_PIECES * DQ_HEAD) // of a list: a read's worth
+#define HEADS_BYTES   (DQI_ETH_PIECES * DQ_HEAD) // of a list: one full read
 
 typedef struct flight {
     dqi_eth_batch batch;
     uint32_t n;             // pieces
-    _Atomic uint32_t lists; // that are to bring their heads
+    _Atomic uint32_t lists; // pending lists that copy their heads
 } flight;
 
 typedef struct dqi_eth_heads {
     dqi_mover *mover;
     dqi_gpu *gpu;
     bool given_up;
-    uint32_t head, tail; // numbers of reads: [head, tail) are under way, read k on batch k % HEADS_BATCHES
-    uint32_t sent;       // those before it are in lists that went out
+    uint32_t head, tail; // numbers of reads: [head, tail) are in flight, read k in batch k % HEADS_BATCHES
+    uint32_t sent;       // reads before it are in lists already submitted
     flight flights[HEADS_BATCHES];
 } dqi_eth_heads;
 
 static flight *flight_of(dqi_eth_heads *h, uint32_t k) { return &h->flights[k % HEADS_BATCHES]; }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
 int dqi_eth_heads_open(dqi_port_queue *l, dq_diag *diag) {
     const dq_region *r = l->region;
@@ -56,7 +56,7 @@ void dqi_eth_heads_close(dqi_port_queue *l) {
     for (; h->head != h->tail; h->head++)
         for (uint32_t i = 0; i < flight_of(h, h->head)->n; i++)
             dqi_bufs_free(l->port->iface->session, &flight_of(h, h->head)->batch.pieces[i].buf, 1);
-    if (l->port->iface->session->memory_leaked) return; // the GPU may write to it for ever
+    if (l->port->iface->session->memory_leaked) return; // the GPU may still write to it at any time
     dqi_mover_free(h->mover);
     free(h);
 }
@@ -77,7 +77,7 @@ void dqi_eth_heads_give_up(dqi_port_queue *l, int64_t waited_ns) {
 
 // ---- reads ------------------------------------------------------------------------------------------------
 
-// The heads of a read's frames, as moves of the open list, which has room.
+// Adds the heads of a read's frames to the open list, which has room, as moves.
 static void fetch(dqi_eth_heads *h, flight *f) {
     const dq_region *r = f->batch.region;
     dqk_move moves[DQI_ETH_PIECES];
@@ -90,8 +90,8 @@ static void fetch(dqi_eth_heads *h, flight *f) {
     dqi_mover_add(h->mover, moves, f->n, false, NULL, &f->lists);
 }
 
-// Keeps the frames that lie in one buffer of the region; others are longer than that, and nobody copies out
-// of a GPU's memory.
+// Keeps the frames that lie in a single buffer of the region; longer ones are dropped, as the CPU cannot copy
+// out of GPU memory.
 static void keep_whole(dqi_port *p, flight *f, uint32_t n) {
     dqi_piece *pieces = f->batch.pieces;
     for (uint32_t i = 0, end; i < n; i = end) {
@@ -110,7 +110,7 @@ static void keep_whole(dqi_port *p, flight *f, uint32_t n) {
     }
 }
 
-// Reads onto a free batch.
+// Reads pieces into a free batch.
 static void read_more(dqi_port_queue *l, dqi_eth_heads *h, uint32_t most) {
     const uint32_t inside = h->tail - h->head;
     bool lost = is_lost(h);
@@ -129,7 +129,8 @@ static void read_more(dqi_port_queue *l, dqi_eth_heads *h, uint32_t most) {
     if (!lost) dqi_mover_push(h->mover, false);
 }
 
-// What gathered goes out when nothing is before it; a read's worth, or what is old, goes out by itself.
+// Submits the pending moves when no earlier list is running; full or old lists are submitted by the mover
+// itself.
 static void send_on(dqi_eth_heads *h) {
     const bool flies =
         (int32_t)(h->sent - h->head) > 0 && dqi_load_acq32(&flight_of(h, h->sent - 1)->lists) > 0;

@@ -1,5 +1,5 @@
-// kernel_groups.c: a membership lasts as long as a socket does that is not bound and never read: one each, as
-// a socket takes 20 groups at most. No datagram comes to a socket without a port.
+// kernel_groups.c: each membership is an unbound socket that is never read, because the kernel allows 20
+// groups per socket by default. A socket without a port receives no datagrams.
 #include "engine/ethernet/kernel_groups.h"
 #include "neighbour/group.h"
 

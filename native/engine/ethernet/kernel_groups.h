@@ -1,5 +1,5 @@
-// kernel_groups.h: multicast groups that the kernel joins for us on a Linux interface: it sends the reports
-// (IGMP, MLD), answers the queries of routers and switches, and has the device's filter let the groups in.
+// kernel_groups.h: multicast groups joined through the kernel on a Linux interface: the kernel sends the
+// reports (IGMP, MLD), answers queries of routers and switches and sets the device's address filter.
 #ifndef DQI_KERNEL_GROUPS_H
 #define DQI_KERNEL_GROUPS_H
 
@@ -7,9 +7,9 @@
 #include "pipeline/iface.h"
 #include "engine/ethernet/ethernet.h"
 
-// dqi_port_driver.multicast of a driver whose interface's address is the name of a Linux interface.
+// dqi_port_driver.multicast of drivers whose interface address is the name of a Linux interface.
 int dqi_kernel_multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag);
-// Leaves all.
+// Leaves all groups.
 void dqi_kernel_groups_free(dqi_port *p);
 
 #endif
