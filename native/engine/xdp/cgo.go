@@ -1,4 +1,4 @@
-// Package xdp is the engine xdp: AF_XDP sockets and the eBPF program that feeds them.
+// Package xdp is the xdp engine: AF_XDP sockets and the eBPF program that redirects frames to them.
 package xdp
 
 /*

@@ -1,5 +1,5 @@
 // engine_xdp.c: raw Ethernet on any Linux interface: ethernet.h with the best driver that the interface
-// takes.
+// supports.
 #include "pipeline/engine.h"
 #include "engine/ethernet/afpacket_port.h"
 #include "core/ptp.h"
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-// From the best to the one that works everywhere. The next is tried where one says DQ_NOT_SUPPORTED; what it
-// says goes into the report.
+// In order of preference; the last works on every interface. A driver that returns DQ_NOT_SUPPORTED is
+// reported and the next one is tried.
 static const dqi_port_driver *const drivers[] = {&dqi_driver_xsk, &dqi_driver_packet};
 
 static int open_driver(dq_iface *i, dq_diag *diag) {
@@ -35,7 +35,7 @@ static int open_xdp(dq_iface *i, dq_diag *diag) {
 
 const dqi_engine_ops dqi_engine_xdp = {
     .name = "xdp",
-    .align = 2048, // a chunk of AF_XDP's
+    .align = 2048, // AF_XDP chunk size
     .claim = dqi_xsk_claim,
     .open = open_xdp,
     .rx = dqi_eth_rx,

@@ -1,7 +1,7 @@
-// steer.c: rules as the maps of the eBPF program that decides between us and the kernel.
+// steer.c: translates rules into the maps of the eBPF program that divides frames between session and kernel.
 //
-// The program only asks whether some rule matches. A change is made by difference (steer_sets.h), so that
-// what stays is never missing, and costs a system call for each rule that comes or goes.
+// The program only needs to know whether some rule matches. Changes are incremental (steer_sets.h): rules
+// that stay never disappear from the maps, and each added or removed rule costs one system call.
 #include "engine/xdp/steer.h"
 #include "core/err.h"
 #include "engine/xdp/steer_sets.h"
@@ -19,7 +19,7 @@ struct dq_steer {
     steer_conf conf;
     bool isolated;
     steer_sets sets;
-    uint32_t n_cpus; // whose counters a look at counts brings
+    uint32_t n_cpus; // CPUs with counters in the counts map
 };
 
 // ---- maps -------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ static int put_singles(dq_steer *s) {
     return err;
 }
 
-// Takes entries that no rule needs out of the map, or puts those in that one does.
+// Removes entries that no rule uses from the map, or adds the missing ones.
 static int put_entries(dq_steer *s, bool needed) {
     const uint8_t one = 1;
     int err = 0;
@@ -78,7 +78,7 @@ static int put_entries(dq_steer *s, bool needed) {
     return err;
 }
 
-// Brings the maps to what the sets are.
+// Updates the maps to match the sets.
 static int put_sets(dq_steer *s) {
     int err = put_entries(s, false);
     if (err == 0) err = put_groups(s);
@@ -95,7 +95,7 @@ static void give_back(dq_steer *s, const dq_rule *rules, uint32_t n) {
         dqi_steer_give_back(&s->sets, &rules[i]);
 }
 
-// Takes n rules in, or none.
+// Adds n rules, or none on error.
 static int take(dq_steer *s, const dq_rule *rules, uint32_t n, dq_diag *diag) {
     for (uint32_t i = 0; i < n; i++) {
         int err = dqi_steer_take(&s->sets, &rules[i], diag);
@@ -108,7 +108,7 @@ static int take(dq_steer *s, const dq_rule *rules, uint32_t n, dq_diag *diag) {
 
 int dq_steer_change(dq_steer *s, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
                     dq_diag *diag) {
-    if (!s->isolated) return DQ_OK; // everything is ours: it does not matter what the rules are
+    if (!s->isolated) return DQ_OK; // all frames are redirected, whatever the rules are
     if (!dqi_steer_begin(&s->sets, 2 * (n_gone + n_add)))
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "flows: no memory for %u", n_add);
     give_back(s, gone, n_gone);
@@ -118,7 +118,7 @@ int dq_steer_change(dq_steer *s, const dq_rule *gone, uint32_t n_gone, const dq_
         err = dqi_fail(diag, DQ_ESYS + put, "flows: the kernel's maps: %s", strerror(-put));
         give_back(s, add, n_add);
     }
-    if (err != DQ_OK) { // as it was
+    if (err != DQ_OK) { // roll back
         take(s, gone, n_gone, NULL);
         put_sets(s);
     }
@@ -142,9 +142,9 @@ void dq_steer_run(dq_steer *s, bool run) {
     put_conf(s);
 }
 
-// ---- the rest ---------------------------------------------------------------------------------------------
+// ---- counters and sockets ---------------------------------------------------------------------------------
 
-// How many processors the kernel keeps counters for: "0-1" or "0,2-5".
+// Returns the number of possible CPUs, parsed from a list such as "0-1" or "0,2-5".
 static uint32_t possible_cpus(void) {
     char text[256] = "";
     FILE *f = fopen("/sys/devices/system/cpu/possible", "r");

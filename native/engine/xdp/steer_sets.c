@@ -62,7 +62,7 @@ static void take_out(steer_sets *t, steer_held *h) {
     t->n_nodes--;
 }
 
-// Counts one rule more or less that needs a node.
+// Adjusts the number of rules that use a node by +1 or -1.
 static void count(steer_sets *t, steer_held *h, int by) {
     if (by < 0 && h->rules == 1) t->n_entries--;
     if (by > 0 && h->rules == 0) t->n_entries++;
@@ -79,7 +79,7 @@ static int too_many(dq_diag *diag, uint32_t flow, int limit, const char *what) {
                     what);
 }
 
-// The group with these masks, STEER_GROUPS: there is none.
+// Returns the group with this mask, or STEER_GROUPS if there is none.
 static uint32_t find_group(const steer_sets *t, const uint64_t *mask) {
     uint32_t g = 0;
     while (g < STEER_GROUPS &&
@@ -88,7 +88,7 @@ static uint32_t find_group(const steer_sets *t, const uint64_t *mask) {
     return g;
 }
 
-// A place for a group; rather not one that this change has emptied: the map still has its entries.
+// Returns an unused group, preferably not one emptied by this change, whose entries are still in the map.
 static uint32_t free_group(const steer_sets *t) {
     uint32_t emptied = STEER_GROUPS;
     for (uint32_t g = 0; g < STEER_GROUPS; g++) {
@@ -197,7 +197,7 @@ void dqi_steer_give_back(steer_sets *t, const dq_rule *r) {
     }
 }
 
-// ---- a change ---------------------------------------------------------------------------------------------
+// ---- changes ----------------------------------------------------------------------------------------------
 
 bool dqi_steer_begin(steer_sets *t, uint32_t n) {
     t->touched = calloc((size_t)n + 1, sizeof(*t->touched));

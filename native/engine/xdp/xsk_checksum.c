@@ -1,14 +1,15 @@
-// xsk_checksum.c: finishes checksums that a kernel left to a network card which is none.
+// xsk_checksum.c: completes checksums that a sending kernel left to checksum offload of a virtual device.
 //
-// A sender in another namespace, or in a virtual machine, leaves the sum of the pseudo header in a UDP or TCP
-// checksum, and AF_XDP doesn't say so. A checksum that equals that sum is computed; one that does so by
-// chance becomes what it was.
+// A sender in another namespace or virtual machine stores only the pseudo-header sum in the UDP or TCP
+// checksum, and AF_XDP does not report it. A checksum equal to that sum is computed; one that is equal by
+// chance is recomputed to the same value.
 #include "packet/packet.h"
 #include "engine/xdp/xsk.h"
 
 enum { UDP_CHECKSUM = 6, TCP_CHECKSUM = 16 }; // offset in the header
 
-// Bytes from the transport header to the packet's end, as the IP header says; 0: it does not.
+// Returns the bytes from the transport header to the end of the packet, from the IP header's length; 0:
+// unknown.
 static uint32_t transport_len(const uint8_t *p, const dqi_pkt *k) {
     bool v4 = k->has & DQ_HAS_IPV4;
     uint32_t len = dqi_be16(p + k->l3 + (v4 ? 2 : 4)), end = k->l3 + len + (v4 ? 0 : DQI_IPV6_LEN);
@@ -21,8 +22,8 @@ static uint16_t pseudo_sum(const uint8_t *p, const dqi_pkt *k, uint32_t len) {
     return (uint16_t)~dqi_csum_fold(sum);
 }
 
-// The sum of len bytes from `at` of the first piece on; all pieces but the last have an even number of bytes
-// behind it.
+// Adds up len bytes from offset `at` of the first piece; returns false if a piece other than the last
+// contributes an odd number of bytes.
 static bool sum_pieces(const dqi_piece *p, uint32_t n, uint32_t at, uint32_t len, uint32_t *sum) {
     *sum = 0;
     for (uint32_t k = 0; k < n && len > 0; k++, at = 0) {

@@ -1,5 +1,5 @@
-// xsk_driver.c: the AF_XDP driver of ethernet.h: what the device is, how its frames get into the queues'
-// regions, what the eBPF program is told.
+// xsk_driver.c: AF_XDP driver of ethernet.h: device properties, assignment of regions, configuration of the
+// eBPF program.
 #include "engine/xdp/xsk_driver.h"
 #include "pipeline/actions.h"
 #include "core/err.h"
@@ -58,7 +58,7 @@ bool xsk_takes_rules(const char *device) {
     return ask(device, SIOCETHTOOL, &r);
 }
 
-// Whether it hands over what another kernel sent, which may have left checksums to be finished.
+// Returns true if the device delivers frames sent by another kernel, which may have incomplete checksums.
 static bool hears_kernels(const char *device) {
     static const char *const drivers[] = {"veth", "tun", "virtio_net"};
     struct ethtool_drvinfo d = {.cmd = ETHTOOL_GDRVINFO};
@@ -68,7 +68,7 @@ static bool hears_kernels(const char *device) {
     return false;
 }
 
-// Whether tags are taken out of frames before the program sees them: they are lost.
+// Returns true if the device strips VLAN tags before the program runs; the tags are lost.
 static bool loses_tags(const char *device) {
     struct ethtool_value v = {.cmd = ETHTOOL_GFLAGS};
     struct ifreq r = {.ifr_data = (void *)&v};
@@ -81,7 +81,7 @@ static bool is_ethernet(const char *device) {
            (r.ifr_hwaddr.sa_family == ARPHRD_ETHER || r.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK);
 }
 
-// A socket that gets an error when the device goes down; no frame is of its type. -1: it can't be had.
+// Opens a socket that gets an error when the device goes down and receives no frames; -1 on failure.
 static int watch(int index) {
     enum { NO_TYPE = 0xffff };
     struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = NO_TYPE, .sll_ifindex = index};
@@ -90,7 +90,7 @@ static int watch(int index) {
     return fd;
 }
 
-// Has the device hand over frames to whatever address; undone by the kernel with the socket's end.
+// Enables promiscuous mode; closing the socket disables it.
 static int see_all(const xsk_port *x) {
     struct packet_mreq m = {.mr_ifindex = x->index, .mr_type = PACKET_MR_PROMISC};
     return setsockopt(x->watch, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0 ? 0 : errno;
@@ -118,7 +118,7 @@ dq_xdp *xsk_given(const dq_iface *i) {
 
 // ---- open and close ---------------------------------------------------------------------------------------
 
-// Without a program, or on a device with more queues than a port may have, another driver has to do.
+// Checks that AF_XDP can be used: a program is attached and the device has at most DQ_MAX_QUEUES queues.
 static int check_program(const dq_iface *i, uint32_t n_queues, dq_diag *diag) {
     const dq_xdp *x = xsk_given(i);
     if (x->refused == EBUSY)
@@ -245,9 +245,9 @@ static void xsk_close(dqi_port *p) {
     p->state = NULL;
 }
 
-// ---- counters, rules --------------------------------------------------------------------------------------
+// ---- counters and rules -----------------------------------------------------------------------------------
 
-// Adds what a total has grown by to a counter of the port.
+// Adds the growth of a total to a counter of the port.
 static void follow(dqi_count *c, uint64_t *seen, uint64_t total) {
     dqi_add_shared(c, total - *seen);
     *seen = total;
@@ -274,7 +274,7 @@ static void xsk_refresh(dqi_port *p) {
     dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
 }
 
-// Frames have no times: the rings' ends are the moment.
+// Frames have no timestamps, so the ring positions at the stop separate earlier from later frames.
 static void xsk_stop(dqi_port *p) {
     xsk_port *x = p->state;
     for (uint32_t k = 0; x->with_kernel && k < x->n; k++)
@@ -284,8 +284,8 @@ static void xsk_stop(dqi_port *p) {
     dq_steer_run(xsk_given(p->iface)->steer, false);
 }
 
-// The kernel's program sees headers as they come: rules that take some off are told as what they ask of
-// those.
+// Returns copies of the rules for the program, which sees headers before decapsulation: rules that remove
+// headers match on the outer ones only.
 static dq_rule *outer_rules(const dq_iface *i, const dq_rule *rules, uint32_t n) {
     dq_rule *out = calloc((size_t)n + 1, sizeof *out);
     for (uint32_t k = 0; out && k < n; k++) {

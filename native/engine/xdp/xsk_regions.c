@@ -1,5 +1,5 @@
-// xsk_regions.c: whose buffers AF_XDP fills. Lane l, a NIC queue, is at home at receive queue l % n_rx: where
-// that queue's region allows it the kernel fills its buffers, else those of a region of the driver's.
+// xsk_regions.c: placement of received frames. Device queue l is assigned to receive queue l % n_rx: the
+// kernel fills buffers of that queue's region if it is suitable, else those of a staging region.
 #include "pipeline/engine.h"
 #include "core/err.h"
 #include "pipeline/queue.h"
@@ -14,7 +14,8 @@ enum { SMALL_CHUNK = 2048, LARGE_CHUNK = 4096 }; // bytes
 
 // ---- the plan ---------------------------------------------------------------------------------------------
 
-// Whether all receive queues have one region, the same: then a device queue's buffers are anybody's.
+// Returns true if all receive queues have the same single region, so that any of them can use the buffers of
+// a device queue.
 static bool share_region(const dq_iface *i) {
     for (uint32_t k = 0; k < i->n_rx; k++)
         if (i->rx[k]->conf.n_regions > 1 || i->rx[k]->conf.regions[0] != i->rx[0]->conf.regions[0])
@@ -22,7 +23,7 @@ static bool share_region(const dq_iface *i) {
     return true;
 }
 
-// The longest frame that queue k takes, tag included, bytes.
+// Returns the length of the longest frame that queue k accepts, with tag, in bytes.
 static uint32_t longest_of(const dq_iface *i, uint32_t k, uint32_t mtu) {
     const dq_queue_conf *c = &i->rx[k]->conf;
     uint64_t room = 0;
@@ -31,7 +32,7 @@ static uint32_t longest_of(const dq_iface *i, uint32_t k, uint32_t mtu) {
     return room < mtu + XSK_TAGGED ? (uint32_t)room : mtu + XSK_TAGGED;
 }
 
-// Why the kernel can't put frames into queue k's own region, whose stride will be this; NULL: it can.
+// Returns why the kernel cannot fill queue k's own region, which has this stride; NULL: it can.
 static const char *why_copy(const dq_iface *i, uint32_t k, uint32_t stride, const xsk_plan *p) {
     const dq_region *r = i->rx[k]->conf.regions[0];
     uint32_t longest = 0;
@@ -49,7 +50,7 @@ static const char *why_copy(const dq_iface *i, uint32_t k, uint32_t stride, cons
     return NULL;
 }
 
-// laid_out: the regions have their strides.
+// laid_out: the strides of the regions are known.
 static xsk_plan make_plan(const dq_iface *i, bool laid_out, uint32_t queues, uint32_t mtu) {
     xsk_plan p = {.queues = queues, .mtu = mtu};
     for (uint32_t k = 0; k < i->n_rx; k++) {
@@ -64,7 +65,7 @@ static xsk_plan make_plan(const dq_iface *i, bool laid_out, uint32_t queues, uin
     return p;
 }
 
-// Buffers of the driver's own, of which the queues' packets are copied; their region is the session's last.
+// Adds the staging region, the session's last one; packets are copied from it into the queues' buffers.
 static void add_staging(dq_iface *i, const xsk_plan *p) {
     dq_region_conf c = {.kind = i->rx[0]->conf.regions[0]->conf.kind,
                         .affinity = i->rx[0]->conf.regions[0]->conf.affinity,
@@ -114,16 +115,17 @@ void xsk_settle(dqi_port *p, xsk_port *x) {
     }
 }
 
-// ---- the report -------------------------------------------------------------------------------------------
+// ---- report -----------------------------------------------------------------------------------------------
 
-// The NIC queues that are at home at queue k, after one another.
+// Writes the device queues assigned to receive queue k as a comma-separated list.
 static void list_queues(char *to, size_t n, const dq_iface *i, const xsk_plan *p, uint32_t k) {
     size_t at = 0;
     for (uint32_t l = k; l < p->queues && at < n; l += i->n_rx)
         at += (size_t)snprintf(to + at, n - at, "%s%u", l == k ? "" : ", ", l);
 }
 
-// Several regions: which of them a frame is put into depends on its NIC queue.
+// Reports the placement for each queue when several regions are used; a frame's region depends on its device
+// queue.
 static void say_queues(const dq_iface *i, const xsk_plan *p) {
     char queues[128];
     for (uint32_t k = 0; k < i->n_rx; k++) {

@@ -1,8 +1,8 @@
-// xsk_rx.c: receiving through AF_XDP: the kernel has buffers, puts frames into them and hands them back.
+// xsk_rx.c: receive through AF_XDP: the kernel fills posted buffers and returns them in the receive ring.
 //
-// A frame longer than a chunk comes in several. Those, and all frames where ethernet_rx.c copies, lie in
-// buffers that go back to the kernel at the release; a frame in one buffer of the queue's own region is given
-// away, and the pool's next buffer takes its place.
+// A frame longer than a chunk occupies several. The buffers of such frames, and of all frames that
+// ethernet_rx.c copies, return to the kernel at the release; a frame in one buffer of the queue's own region
+// is passed on in place, and the pool supplies the kernel with another buffer.
 #include "pipeline/queue.h"
 #include "core/region.h"
 #include "engine/xdp/xsk.h"
@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define LOOK_AGAIN_NS 100000 // when buffers are short
+#define LOOK_AGAIN_NS 100000 // when the pool has no free buffers
 
 static void post(xsk_port *p, xsk_socket *x, const uint32_t *ids, uint32_t n) {
     const dq_region *r = x->region;
@@ -23,13 +23,13 @@ static void post(xsk_port *p, xsk_socket *x, const uint32_t *ids, uint32_t n) {
     x->posted += n;
 }
 
-// A driver with zero-copy that has found the fill ring empty looks again when it is told to.
+// Wakes a zero-copy driver that has found the fill ring empty.
 static void kick(xsk_socket *x) {
     if (xsk_wants_kick(&x->fill) && xsk_unread(&x->fill) > 0)
         recvfrom(x->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
-// Fewer than a batch at a time are not worth the pool's lock.
+// Posts buffers in batches, because smaller refills are not worth taking the pool's lock.
 void xsk_fill(dqi_port_queue *l) {
     enum { BATCH = 64 };
     xsk_port *p = l->port->state;
@@ -41,23 +41,23 @@ void xsk_fill(dqi_port_queue *l) {
         post(p, x, ids, n);
     }
     kick(x);
-    // Only the pool can help, and nobody says when it does.
+    // The pool does not notify when buffers become free, so poll again.
     if (l->reader && x->posted < x->most_posted / 2 && l->reader->next_ns != 0) {
         int64_t then = dq_now(l->reader->session) + LOOK_AGAIN_NS;
         if (then < l->reader->next_ns) l->reader->next_ns = then;
     }
 }
 
-// Of n descriptors from the ring's head on, those of whole frames.
+// Returns how many of n descriptors from the ring's head on belong to complete frames.
 static uint32_t whole(const xsk_ring *r, uint32_t n) {
     while (n > 0 && xsk_desc(r, r->head + n - 1)->options & XDP_PKT_CONTD)
         n--;
     return n;
 }
 
-// Takes n descriptors from the ring's head on; a frame that lies in one buffer of a queue's own is given
-// away, unless the kernel has few left: whatever the consumer of that queue keeps, frames of others come this
-// way, too.
+// Takes n descriptors from the ring's head on. A frame in one buffer of a queue's own region is passed on in
+// place unless the kernel has few buffers left, so that a slow consumer of that queue does not block frames
+// of other queues.
 static void take(dqi_port_queue *l, dqi_piece *out, uint32_t n) {
     xsk_port *p = l->port->state;
     xsk_socket *x = l->state;
@@ -92,7 +92,7 @@ static void finish_checksums(dqi_piece *p, uint32_t n) {
     }
 }
 
-// Frames that are there, and came before the stop.
+// Returns the number of descriptors received before the stop.
 static uint32_t ready(const dqi_port_queue *l) {
     xsk_socket *x = l->state;
     uint32_t n = xsk_ready(&x->rx);
@@ -122,7 +122,7 @@ void xsk_release(dqi_port_queue *l) {
     xsk_fill(l);
 }
 
-// A device that went down says so once.
+// Also reports once that the device went down.
 int xsk_arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
     const xsk_port *p = l->port->state;
     int err = 0;

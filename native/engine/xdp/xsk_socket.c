@@ -1,4 +1,4 @@
-// xsk_socket.c: AF_XDP sockets: the UMEM, rings, binding (Documentation/networking/af_xdp.rst).
+// xsk_socket.c: AF_XDP sockets: UMEM, rings, bind (Documentation/networking/af_xdp.rst).
 #include "core/err.h"
 #include "core/session.h"
 #include "engine/xdp/xsk.h"
@@ -17,7 +17,7 @@
 #define SOL_XDP 283
 #endif
 
-// The whole arena: a packet may be sent from any region.
+// Registers the whole arena, as packets may be sent from any region.
 static int register_umem(const xsk_port *p, const dq_session *s, int fd) {
     struct xdp_umem_reg reg;
     memset(&reg, 0, sizeof reg);
@@ -44,7 +44,7 @@ static int make_rings(xsk_socket *x) {
     uint32_t entries = XSK_RING;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
         if (setsockopt(x->fd, SOL_XDP, options[k], &entries, sizeof entries) != 0) return errno;
-    // All of a ring in one system call; kernels that don't know the option take 32 packets a call.
+    // Allows a whole ring per system call; older kernels ignore the option and send 32 packets per call.
     setsockopt(x->fd, SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &entries, sizeof entries);
     struct xdp_mmap_offsets o;
     socklen_t len = sizeof o;
@@ -66,8 +66,8 @@ static int bind_as(const xsk_port *p, int fd, uint32_t queue, uint16_t flags, in
     return bind(fd, (struct sockaddr *)&a, sizeof a) == 0 ? 0 : errno;
 }
 
-// The first socket finds out what there is; the others take the UMEM, and how it is used, from it. Frames
-// that may be longer than a buffer are worth a copy.
+// Binds a socket. The first one probes the supported modes; the others share its UMEM and mode. Copy mode
+// with fragments is preferred to zero-copy without if frames may exceed a buffer.
 static int bind_socket(xsk_port *p, uint32_t queue) {
     if (queue > 0)
         return bind_as(p, p->sockets[queue].fd, queue, XDP_SHARED_UMEM, (uint32_t)p->sockets[0].fd);
@@ -127,7 +127,7 @@ int xsk_sockets_open(xsk_port *p, const dq_iface *i, dq_diag *diag) {
 }
 
 void xsk_sockets_close(xsk_port *p) {
-    for (uint32_t k = p->sockets ? p->n : 0; k-- > 0;) { // the first, whose UMEM it is, last
+    for (uint32_t k = p->sockets ? p->n : 0; k-- > 0;) { // in reverse order: the first socket owns the UMEM
         xsk_socket *x = &p->sockets[k];
         xsk_ring *rings[] = {&x->rx, &x->fill, &x->tx, &x->completion};
         for (size_t r = 0; r < sizeof rings / sizeof *rings; r++)

@@ -1,9 +1,8 @@
-// xsk_tx.c: sending through AF_XDP: by reference, from wherever in the arena a packet lies.
+// xsk_tx.c: transmit through AF_XDP, by reference from any address of the arena.
 //
-// A descriptor may not cross a chunk of the UMEM, so that a long packet, or one in the middle of two chunks,
-// is sent in parts. The kernel completes descriptors in the order of their sending (where it does not, it has
-// copied them before), so that counting them says which bursts are done. Several queues may share a socket:
-// they try its lock.
+// A descriptor must not cross a chunk of the UMEM, so a packet that spans several chunks is sent in parts.
+// The kernel completes descriptors in order (where it does not, it has copied them before), so a count of
+// completions identifies the finished bursts. Queues that share a socket serialize with a try-lock.
 #include "core/dq_burst.h"
 #include "pipeline/queue.h"
 #include "engine/xdp/xsk.h"
@@ -17,21 +16,21 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define SOON_NS  50000    // until the next look for completions
-#define LATER_NS 10000000 // when nothing moves: the link is down
-#define PATIENCE 20       // looks
-#define LOOK_NS  1000000  // between two looks at the device
+#define SOON_NS  50000    // interval between polls for completions
+#define LATER_NS 10000000 // interval when nothing completes because the link is down
+#define PATIENCE 20       // polls
+#define LOOK_NS  1000000  // interval between checks of the device
 
 // ---- completions ------------------------------------------------------------------------------------------
 
 static void let_go(xsk_sent *s) {
-    dqi_add_shared(&s->queue->c.out, s->n); // the poller may be another queue's
+    dqi_add_shared(&s->queue->c.out, s->n); // may be called by the poller of another queue
     dqi_add_shared(&s->queue->c.out_bytes, s->bytes);
     dqi_gauge_add(&((xsk_tx *)s->queue->engine)->inside, -(int64_t)s->n);
     if (s->burst) dq_burst_unref(s->burst);
 }
 
-// Entries that were completed; the caller has the socket.
+// Completes the entries that the kernel has sent; returns their number. Requires tx_busy.
 static int complete(xsk_socket *x) {
     uint32_t n = xsk_ready(&x->completion);
     int done = 0;
@@ -46,12 +45,12 @@ static int complete(xsk_socket *x) {
     return done;
 }
 
-// Makes the kernel look at the ring. It sends a bounded number a call.
+// Wakes the kernel to send from the ring; each call sends a bounded number of packets.
 static void kick(dq_queue *q, xsk_socket *x) {
     for (int k = 0; k < XSK_RING / 32 && xsk_unread(&x->tx) > 0 && xsk_wants_kick(&x->tx); k++) {
         dqi_add(&q->c.extra[DQ_EXTRA_SYSCALLS], 1);
         if (sendto(x->fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0) return;
-        if (errno == EAGAIN || errno == EINTR) { // there is more, or completions are in the way
+        if (errno == EAGAIN || errno == EINTR) { // more to send, or the completion ring is full
             complete(x);
             continue;
         }
@@ -67,7 +66,7 @@ static void look_again(dq_queue *q, xsk_tx *t, bool moved) {
     if (then < q->next_ns) q->next_ns = then;
 }
 
-// What holds of the device now: the kernel drops what it does not take, and says nothing.
+// Rereads MTU and link state of the device, as the kernel silently drops packets that the device rejects.
 static void look_at_device(dq_queue *q, xsk_tx *t) {
     const xsk_port *p = dqi_port_of(q->iface)->state;
     if (q->now_ns - t->looked_ns < LOOK_NS) return;
@@ -79,7 +78,7 @@ static void look_at_device(dq_queue *q, xsk_tx *t) {
     r.ifr_data = (void *)&v;
     const bool up = ioctl(p->watch, SIOCETHTOOL, &r) == 0 ? v.data != 0 : errno == EOPNOTSUPP;
     const bool same = ioctl(p->watch, SIOCGIFINDEX, &r) == 0 && r.ifr_ifindex == p->index;
-    t->down = !same ? ENODEV : up ? 0 : ENETDOWN; // another device may have its name
+    t->down = !same ? ENODEV : up ? 0 : ENETDOWN; // the name may belong to another device now
 }
 
 int xsk_reap(dq_queue *q) {
@@ -95,9 +94,9 @@ int xsk_reap(dq_queue *q) {
     return done;
 }
 
-// ---- sending ----------------------------------------------------------------------------------------------
+// ---- transmit ---------------------------------------------------------------------------------------------
 
-// Descriptors that packet i of b takes.
+// Returns the number of descriptors for packet i of b.
 static uint32_t parts_of(const xsk_port *p, const dq_burst *b, uint32_t i) {
     uint32_t n = 0;
     for (uint32_t s = 0; s < b->nseg; s++) {
@@ -107,7 +106,7 @@ static uint32_t parts_of(const xsk_port *p, const dq_burst *b, uint32_t i) {
     return n;
 }
 
-// Writes packet i's descriptors from entry `at` of the ring on.
+// Writes the descriptors of packet i, starting at entry `at` of the ring.
 static void put(const xsk_port *p, xsk_ring *r, uint32_t at, const dq_burst *b, uint32_t i) {
     struct xdp_desc *d = NULL;
     for (uint32_t s = 0; s < b->nseg; s++) {
@@ -129,7 +128,7 @@ static uint32_t length_of(const dq_burst *b, uint32_t i) {
     return len;
 }
 
-// Bytes beyond the MTU that packet i may have.
+// Returns the bytes that packet i may have beyond the MTU.
 static uint32_t header_of(const dq_burst *b, uint32_t i) {
     enum { TAG = 4 };
     const uint8_t *data = dqi_bytes(b, 0, i);
@@ -137,7 +136,7 @@ static uint32_t header_of(const dq_burst *b, uint32_t i) {
     return DQI_ETH_LEN + (tagged ? TAG : 0);
 }
 
-// Why the device would not take packet i, of so many bytes and parts; DQ_REASONS: it does.
+// Returns the drop reason for packet i, of len bytes in this many parts; DQ_REASONS: none.
 static dq_reason refuses(dq_queue *q, const dq_burst *b, uint32_t i, uint32_t len, uint32_t parts) {
     const xsk_port *p = dqi_port_of(q->iface)->state;
     if (len < DQI_ETH_LEN) return DQ_DROP_SEND_ERROR;
@@ -145,7 +144,8 @@ static dq_reason refuses(dq_queue *q, const dq_burst *b, uint32_t i, uint32_t le
     return parts > (p->frags ? XSK_MAX_PARTS : 1) ? DQ_DROP_TOO_LONG : DQ_REASONS;
 }
 
-// Puts what there is room for into the ring; packets taken of n.
+// Writes packets into the ring as long as there is room; returns the number taken of n, including dropped
+// ones.
 static uint32_t put_all(dq_queue *q, const xsk_port *p, xsk_socket *x, const dq_burst *b, uint32_t first,
                         uint32_t n, xsk_sent *s) {
     uint32_t room = XSK_RING - (x->sent - x->completed), used = 0, k = 0;
@@ -206,7 +206,7 @@ uint64_t xsk_held(dq_queue *q) {
     return t ? (uint64_t)dqi_gauge_get(&t->inside) : 0;
 }
 
-// What the kernel has not completed by now was not sent: the link is down, or the device gone.
+// Drops packets that the kernel has not completed: the link is down or the device was removed.
 void xsk_drop_rest(dq_queue *q) {
     xsk_tx *t = q->engine;
     if (!t) return;

@@ -1,10 +1,10 @@
-// steer.bpf.c: decides for each frame that a device receives: ours (to the AF_XDP socket of its queue) or the
-// kernel's. steer_map.h says what the maps hold. Which queue and flow a frame of ours belongs to is decided
-// in user space.
+// steer.bpf.c: decides for each frame that a device receives whether it is redirected to the AF_XDP socket of
+// its queue or passed to the kernel. The maps are defined in steer_map.h. The queue and flow of redirected
+// frames are determined in user space.
 //
-// Licensed under Apache-2.0 like the rest: no helper used here asks for the GPL. It parses as packet.c does
-// and makes the key that match.c makes; a test compares them over random frames. The commonest frames are
-// read in place, all others through bpf_xdp_load_bytes, so that headers may lie in any fragment of a frame.
+// Licensed under Apache-2.0 like the rest: it uses no GPL-only helper. The parser matches packet.c and builds
+// the same key as match.c; a test compares them on random frames. The most frequent frames are read in place,
+// all others with bpf_xdp_load_bytes, so that headers may lie in any fragment of a frame.
 #include <stdbool.h>
 
 #include "packet/dq_rules.h"
@@ -15,7 +15,7 @@
 #define field(name, n)  int(*name)[n]
 #define typed(name, of) __typeof__(of) *name
 
-// The kernel's interface (linux/bpf.h).
+// Kernel interface (linux/bpf.h).
 enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PERCPU_ARRAY = 6, MAP_XSK = 17, NO_PREALLOC = 1 };
 enum xdp_action { XDP_DROP = 1, XDP_PASS = 2 };
 struct xdp_md {
@@ -70,10 +70,10 @@ enum { ICMP = 1, TCP = 6, UDP = 17, FRAGMENT = 44, AUTHENTICATION = 51, ICMPV6 =
 enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, QINQ = 0x88a8, ECPRI = 0xaefe };
 enum { MAX_VLANS = 2, MAX_EXTENSIONS = 8, ECPRI_LAST_WITH_ID = 2, PLAIN_LEN = ETH_LEN + IPV4_LEN + TCP_LEN };
 
-// Functions of their own for the verifier: it looks at each once, whatever the caller knows.
+// Functions that the verifier checks once, independently of their callers.
 #define global __attribute__((noinline))
 
-// As dqi_pkt. has_payload: payload and payload_len count.
+// As dqi_pkt. has_payload: payload and payload_len are valid.
 typedef struct packet {
     uint32_t len, l3, end, payload, payload_len;
     uint16_t ethertype, ipv4_len;
@@ -150,7 +150,7 @@ global int parse_ipv4(struct xdp_md *ctx, packet *k) {
     return 0;
 }
 
-// Length in bytes of an extension header whose second byte is n, or 0 when next is none that can be skipped.
+// Returns the length in bytes of an extension header with second byte n; 0: not a header that can be skipped.
 inlined uint32_t extension_len(uint8_t next, uint8_t n) {
     if (next == 0 || next == 43 || next == 60 || next == 135 || next == 139 || next == 140)
         return ((uint32_t)n + 1) * 8;
@@ -214,7 +214,7 @@ global int parse_ecpri(struct xdp_md *ctx, packet *k) {
     return 0;
 }
 
-// The words that are made of several headers.
+// Fills the key words composed of several headers.
 inlined void finish(struct xdp_md *ctx, packet *k, uint16_t tci, const uint8_t *eth) {
     k->w[KEY_ETH_DST] = mac48(eth) << 16 | k->ethertype;
     k->w[KEY_ETH_SRC] = mac48(eth + 6) << 16 | tci;
@@ -222,7 +222,7 @@ inlined void finish(struct xdp_md *ctx, packet *k, uint16_t tci, const uint8_t *
     parse_ecpri(ctx, k);
 }
 
-// As dqi_plain and what follows from it: no tag, IPv4 without options, not a fragment, UDP or TCP.
+// As dqi_plain and its consequences: no tag, IPv4 without options, not a fragment, UDP or TCP.
 inlined bool parse_plain(struct xdp_md *ctx, packet *k) {
     const uint8_t *p = (const uint8_t *)(long)ctx->data;
     if (p + PLAIN_LEN > (const uint8_t *)(long)ctx->data_end) return false;
@@ -245,7 +245,7 @@ inlined bool parse_plain(struct xdp_md *ctx, packet *k) {
     return true;
 }
 
-// A frame without a whole Ethernet header has a key of zeros.
+// A frame with a truncated Ethernet header has a key of zeros.
 inlined void parse_general(struct xdp_md *ctx, packet *k) {
     uint8_t eth[ETH_LEN], tag[4];
     uint16_t tci = 0;
@@ -281,7 +281,7 @@ global int parse(struct xdp_md *ctx, packet *k) {
     return 0;
 }
 
-// A search through groups or single rules.
+// State of a search through groups or single rules.
 typedef struct search {
     struct xdp_md *ctx;
     const packet *k;
