@@ -1,4 +1,4 @@
-// Package engine is the list of engines, and those of one file.
+// Package engine lists all engines and holds those that consist of a single file.
 package engine
 
 /*

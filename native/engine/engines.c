@@ -1,4 +1,4 @@
-// engines.c: the engines of this version.
+// engines.c: the table of all engines.
 #include "pipeline/engine.h"
 
 extern const dqi_engine_ops dqi_engine_loop, dqi_engine_socket, dqi_engine_xdp, dqi_engine_dpdk,
