@@ -1,4 +1,4 @@
-// Package dpdk is the engine dpdk: it opens the library that drives DPDK devices.
+// Package dpdk is the dpdk engine: it loads the library that drives DPDK devices.
 package dpdk
 
 /*

@@ -1,7 +1,7 @@
-// dpdk_abi.h: the seam between this binary and libdaqiri_dpdk.so (native/engine/dpdk/plugin/), which is
-// opened when a dpdk interface appears: a linked libdpdk would tie the binary to one distribution's ABI.
+// dpdk_abi.h: ABI between this binary and libdaqiri_dpdk.so (native/engine/dpdk/plugin/), which is loaded
+// when a dpdk interface is opened: linking libdpdk would tie the binary to one distribution's ABI.
 //
-// Both sides are compiled from one tree; the seal says whether they still fit each other.
+// Both sides are compiled from one source tree; the seal detects a mismatch.
 #ifndef DQI_DPDK_ABI_H
 #define DQI_DPDK_ABI_H
 
@@ -15,9 +15,9 @@
 #define DQI_DPDK_ABI   11
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"
 
-// What must be the same on both sides.
+// Values that must be equal on both sides.
 typedef struct dqi_dpdk_seal {
-    uint32_t abi, session, iface, queue, burst, region, port, piece; // a number; sizes in bytes
+    uint32_t abi, session, iface, queue, burst, region, port, piece; // ABI version; sizes in bytes
 } dqi_dpdk_seal;
 
 #define DQI_DPDK_SEAL                                                                                        \
@@ -26,7 +26,7 @@ typedef struct dqi_dpdk_seal {
             sizeof(dq_region), sizeof(dqi_port), sizeof(dqi_piece)                                           \
     }
 
-// The engine's functions that the driver calls.
+// Engine functions called by the driver.
 typedef struct dqi_dpdk_host {
     dqi_dpdk_seal seal;
     int (*fail)(dq_diag *diag, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -45,15 +45,15 @@ typedef struct dqi_dpdk_host {
 typedef struct dqi_dpdk_driver {
     dqi_dpdk_seal seal;
     dqi_port_driver port;
-    // Appends at most room packets of device queue 0 to b, straight into its columns or as handles; only
-    // where port->direct. Packets added.
+    // Appends at most room packets of device queue 0 to b, directly into its columns or as handles; only if
+    // port->direct. Returns the number added.
     uint32_t (*receive)(dqi_port *p, dq_burst *b, uint32_t room);
-    // dqi_engine_ops.reaches_gpu.
+    // See dqi_engine_ops.reaches_gpu.
     bool (*reaches_gpu)(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
                         dq_diag *why);
 } dqi_dpdk_driver;
 
-// The library's one symbol. NULL: host's seal is another. What it returns is static.
+// The library's only symbol. Returns a static driver, or NULL if the seals differ.
 typedef const dqi_dpdk_driver *dqi_dpdk_entry_fn(const dqi_dpdk_host *host);
 
 #endif

@@ -1,11 +1,11 @@
-// dq_dpdk.h: the library of the engine dpdk.
+// dq_dpdk.h: availability of the dpdk engine's library.
 #ifndef DQ_DPDK_H
 #define DQ_DPDK_H
 
 #include "core/dq_core.h"
 
-// Whether the library that engine dpdk is in is there, for the interface of that name: DQ_NOT_SUPPORTED
-// otherwise, and diag says which.
+// Returns DQ_OK if the library of the dpdk engine is installed, else DQ_NOT_SUPPORTED with the missing path
+// in diag. iface names the interface in the message.
 int dq_dpdk_there(const char *iface, dq_diag *diag);
 
 #endif

@@ -1,4 +1,4 @@
-// engine_dpdk.c: the dpdk engine's half in this binary: opens libdaqiri_dpdk.so, whose driver serves the
+// engine_dpdk.c: the dpdk engine's part in this binary: loads libdaqiri_dpdk.so, whose driver serves the
 // common part of raw Ethernet (ethernet.h).
 #include "core/dq_burst.h"
 #include "pipeline/actions.h"
@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #define LIBRARY  "libdaqiri_dpdk.so"
-#define BUSY_NS  1000000 // how long after a packet an idle queue is looked at without a pause,
-#define PAUSE_NS 100000  // and the pause then
+#define BUSY_NS  1000000 // time after a packet during which an idle queue is polled continuously
+#define PAUSE_NS 100000  // polling interval afterwards
 
-// ---- the library ------------------------------------------------------------------------------------------
+// ---- library ----------------------------------------------------------------------------------------------
 
 static const dqi_dpdk_host table = {
     .seal = DQI_DPDK_SEAL,
@@ -42,7 +42,7 @@ static const dqi_dpdk_host table = {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const dqi_dpdk_driver *driver;
 
-// The k-th place to look at, NULL past the last.
+// Returns the k-th candidate path, NULL after the last.
 static const char *place(int k, char *path, size_t len) {
     const char *named = getenv("DAQIRI_DPDK");
     if (named && *named) return k == 0 ? named : NULL;
@@ -56,7 +56,7 @@ static const char *place(int k, char *path, size_t len) {
     return path;
 }
 
-// Finds the first place that has the library; *path is that one, or the first of all.
+// Finds the first candidate that exists; stores it in path, or the first candidate if none exists.
 static int find_library(const char *iface, char *path, size_t len, dq_diag *diag) {
     char here[4096];
     const char *p;
@@ -78,7 +78,7 @@ int dq_dpdk_there(const char *iface, dq_diag *diag) {
     return find_library(iface, path, sizeof path, diag);
 }
 
-// Loads the driver, once; the caller has the lock.
+// Loads the driver once. Requires the lock.
 static int load(const dq_iface *i, dq_diag *diag) {
     char path[4096] = LIBRARY;
     int err = find_library(i->conf.name, path, sizeof path, diag);
@@ -115,10 +115,10 @@ static bool dpdk_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg,
     return need_driver(i, why) == DQ_OK && driver->reaches_gpu(i, q, seg, at, bytes, why);
 }
 
-// ---- receiving --------------------------------------------------------------------------------------------
+// ---- receive ----------------------------------------------------------------------------------------------
 
-// Without rules, and where nothing is answered, all packets are the only queue's: they go from the device
-// into its burst with nothing between.
+// Fast path without rules and responder: all packets belong to the only queue and go from the device directly
+// into its burst.
 static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room) {
     uint64_t had = b->bytes;
     b->queue = q;
@@ -134,10 +134,10 @@ static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room
     return (int)n;
 }
 
-// After a packet a queue is looked at again at once for a while, then now and then, or when a descriptor says
-// that there are frames.
+// Schedules the next poll: continuous for a while after a packet, then at intervals or when a descriptor
+// becomes readable.
 static void look_again(dq_queue *q, int n, int64_t now) {
-    if (n > 0 || q->now_ns == 0) q->now_ns = now; // of the last packet
+    if (n > 0 || q->now_ns == 0) q->now_ns = now; // time of the last packet
     bool busy = now - q->now_ns < BUSY_NS;
     if (!busy && dqi_port_of(q->iface)->pollable && q->n_pipes > 0) return;
     int64_t next = busy ? now : now + PAUSE_NS;

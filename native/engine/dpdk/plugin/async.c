@@ -1,5 +1,5 @@
-// async.c: rules by templates. A device that has them makes a table once for all rules of one shape, takes
-// rules in and out without being waited for, and says later how each went.
+// async.c: template rules. The device creates a table for each shape of rules, then adds and removes rules
+// asynchronously and reports the results later.
 #include "rule.h"
 
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 
 #define TABLES      16
 #define TABLE_RULES 4096
-#define UNDER_WAY   64         // operations that wait for the device's word
-#define PAUSE_NS    10000      // between two looks for it,
-#define PATIENCE_NS 1000000000 // and how long
+#define UNDER_WAY   64         // pending operations
+#define PAUSE_NS    10000      // interval between polls for results
+#define PATIENCE_NS 1000000000 // timeout for results
 
 typedef struct table {
-    words shape; // some rule of it
+    words shape; // any rule of the table
     struct rte_flow_pattern_template *pattern;
     struct rte_flow_actions_template *actions;
     struct rte_flow_template_table *table;
@@ -21,7 +21,7 @@ typedef struct table {
 struct async_rules {
     table tables[TABLES];
     uint32_t n, under_way;
-    const char *why; // the first failure since the last wait; NULL
+    const char *why; // first failure since the last wait; NULL
 };
 
 // ---- tables -----------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ static void drop_table(const dpdk_port *d, table *t) {
     *t = (table){0};
 }
 
-// The masks are the template's, and each rule brings the values, those of its actions too.
+// The template has the masks; each rule supplies the values, including those of its actions.
 static bool make_table(const dpdk_port *d, table *t, const words *w, struct rte_flow_error *e) {
     const struct rte_flow_pattern_template_attr by = {.ingress = 1};
     const struct rte_flow_actions_template_attr to = {.ingress = 1};
@@ -81,7 +81,7 @@ static table *table_for(const dpdk_port *d, const words *w, const char **why) {
 
 // ---- operations -------------------------------------------------------------------------------------------
 
-// Takes the device's word on some operations.
+// Collects the results of completed operations.
 static void hear(const dpdk_port *d) {
     struct async_rules *a = d->async;
     struct rte_flow_op_result said[UNDER_WAY];
@@ -141,7 +141,7 @@ void async_destroy(const dpdk_port *d, struct rte_flow *flow) {
         d->async->why = "the device does not let go of a rule";
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
 void async_open(dpdk_port *d) {
     struct rte_flow_port_info port = {0};

@@ -1,6 +1,6 @@
-// clock.c: a device's clock, by which it stamps what it receives and sends at given times. It counts ticks
-// of a length that nobody names, so it is held against the session's clock from time to time: a line through
-// the newest reading of both and an old one.
+// clock.c: the device's clock, used for receive timestamps and scheduled transmission. The length of its
+// ticks is unknown, so it is compared with the session's clock at intervals; the relation is a line through
+// the newest and an old reading of both.
 #include "dpdk.h"
 #include "pipeline/queue.h"
 
@@ -8,18 +8,18 @@
 #include <rte_mbuf_dyn.h>
 #include <time.h>
 
-#define FIRST_NS   2000000   // between the first two readings; then twice as long each time,
-#define EVERY_NS   100000000 // up to this
-#define TRIES      4         // of which the quickest counts
-#define CLOSE_NS   50000     // a reading that took longer is none, once there are some
-#define AHEAD_NS   10000000  // so long before its time a packet is given to the device
-#define AFTER_NS   1000000   // and so long after the last it is let be
+#define FIRST_NS   2000000   // interval between the first two readings; doubled each time
+#define EVERY_NS   100000000 // up to this interval
+#define TRIES      4         // attempts per reading, of which the fastest is used
+#define CLOSE_NS   50000     // later readings that take longer are discarded
+#define AHEAD_NS   10000000  // lead time with which packets are passed to the device
+#define AFTER_NS   1000000   // delay after the last packet before the device is stopped
 #define TX_OFFLOAD RTE_ETH_TX_OFFLOAD_SEND_ON_TIMESTAMP
 #define RX_OFFLOAD RTE_ETH_RX_OFFLOAD_TIMESTAMP
 
 // ---- readings ---------------------------------------------------------------------------------------------
 
-// Reads both clocks at the same time, within *within ns; false: the device's can't be read.
+// Reads both clocks at the same time, accurate to *within ns; returns false if the device's cannot be read.
 static bool look(const dpdk_port *d, const dq_session *s, clock_reading *r, int64_t *within) {
     *within = INT64_MAX;
     for (int k = 0; k < TRIES; k++) {
@@ -64,7 +64,7 @@ bool clock_start(const dpdk_port *d, const dq_session *s, device_clock *c) {
     return c->ns_per_tick > 0;
 }
 
-// ---- what the device can do -------------------------------------------------------------------------------
+// ---- capabilities -----------------------------------------------------------------------------------------
 
 static void say(const dqi_port *p, const char *key, const char *why) {
     host->note(p->iface->session, "interface %s: %s: %s: software does it", p->iface->conf.name, key, why);

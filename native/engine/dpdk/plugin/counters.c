@@ -1,12 +1,12 @@
-// counters.c: what a device counts, and its link.
+// counters.c: counters and link state of a device.
 #include "dpdk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINE 512 // bytes of the report's line of counters
+#define LINE 512 // bytes of the line of counters in the report
 
-// ---- figures ----------------------------------------------------------------------------------------------
+// ---- ledger counters --------------------------------------------------------------------------------------
 
 static void set(dqi_port *p, dq_extra figure, uint64_t v) {
     atomic_store_explicit(&p->c.extra[figure], v, memory_order_relaxed);
@@ -18,19 +18,20 @@ void port_refresh(dqi_port *p) {
     if (!d || !d->started) return;
     if (!d->stopping) kernel_refresh(p, d);
     if (rte_eth_stats_get(d->id, &s) != 0) return;
-    if (!d->stopping) { // what is lost after the stop is nobody's
+    if (!d->stopping) { // losses after the stop are not counted
         set(p, DQ_EXTRA_NIC_MISSED, s.imissed);
         set(p, DQ_EXTRA_NIC_NO_BUFFER, s.rx_nombuf);
         set(p, DQ_EXTRA_NIC_RX_ERRORS, s.ierrors);
     }
     if (driver_is(d, "net_tap"))
-        return; // it counts what it refuses each time, and we send that again or drop it
+        return; // it counts every rejected attempt, though the packet is sent again or dropped
     set(p, DQ_EXTRA_NIC_TX_ERRORS, s.oerrors);
 }
 
-// ---- the report -------------------------------------------------------------------------------------------
+// ---- report -----------------------------------------------------------------------------------------------
 
-// A counter of the driver's own that names a loss; those of DPDK's that all devices have are figures.
+// Returns true for a driver-specific counter whose name denotes a loss; DPDK's generic ones are in the
+// ledger.
 static bool names_loss(const char *name) {
     static const char *const all[] = {"rx_missed_errors", "rx_errors", "tx_errors",
                                       "rx_mbuf_allocation_errors"};
@@ -43,7 +44,7 @@ static bool names_loss(const char *name) {
     return false;
 }
 
-// The device's counters of losses that are not 0: "NAME N, …".
+// Lists the nonzero loss counters of the device as "NAME N, ...".
 static void list_losses(const dpdk_port *d, char *text, size_t len) {
     int n = rte_eth_xstats_get_names(d->id, NULL, 0);
     size_t at = 0;
@@ -60,12 +61,12 @@ static void list_losses(const dpdk_port *d, char *text, size_t len) {
     free(values);
 }
 
-// Says what the link is, where that is another thing than before. A virtual device's is an invention.
+// Reports the link state if it changed; not for virtual devices, whose link is not real.
 static void say_link(const dqi_port *p, dpdk_port *d, bool down_too) {
     struct rte_eth_link link = {0};
     char text[RTE_ETH_LINK_MAX_STR_LEN];
     if (d->vdev || rte_eth_link_get_nowait(d->id, &link) != 0) return;
-    if (link.link_status != RTE_ETH_LINK_UP && !down_too) return; // a card's comes up after its start
+    if (link.link_status != RTE_ETH_LINK_UP && !down_too) return; // NIC links come up later
     rte_eth_link_to_str(text, sizeof text, &link);
     if (strcmp(text, d->link) == 0) return;
     memcpy(d->link, text, sizeof d->link);

@@ -1,4 +1,4 @@
-// device.c: finds the device of an address and plugs it in; says what is in the way.
+// device.c: finds and probes the device of an address; reports what prevents it.
 #include "dpdk.h"
 
 #include <dirent.h>
@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #define PCI         "/sys/bus/pci/devices/"
-#define RING_FRAME  2048 // bytes of a frame in net_af_packet's ring,
-#define RING_HEADER 66   // of which the kernel takes so many
+#define RING_FRAME  2048 // bytes of a frame in net_af_packet's ring
+#define RING_HEADER 66   // bytes of them used by the kernel
 
 // ---- PCI --------------------------------------------------------------------------------------------------
 
-// The kernel driver that the device is bound to, empty: none.
+// Writes the kernel driver to which the device is bound, or an empty string.
 static void kernel_driver(const char *address, char *name, size_t len) {
     char path[300], to[256];
     snprintf(path, sizeof path, PCI "%s/driver", address);
@@ -29,7 +29,7 @@ static void kernel_driver(const char *address, char *name, size_t len) {
     snprintf(name, len, "%s", base ? base + 1 : to);
 }
 
-// Drivers that let a process have the device, or share it with DPDK.
+// Returns true for drivers that pass the device to user space or share it with DPDK.
 static bool lends(const char *driver) {
     static const char *const names[] = {"vfio-pci",  "uio_pci_generic", "igb_uio",
                                         "mlx5_core", "mlx4_core",       "mana"};
@@ -49,7 +49,7 @@ static bool is_nic(const char *address) {
     return class >> 16 == 2;
 }
 
-// The addresses of this host's NICs, for a text.
+// Lists the addresses of this host's NICs for a message.
 static void list_nics(char *text, size_t len) {
     size_t at = 0;
     text[0] = 0;
@@ -81,9 +81,9 @@ static int check_pci(const dq_iface *i, const char *address, dq_diag *diag) {
     return DQ_OK;
 }
 
-// ---- any device -------------------------------------------------------------------------------------------
+// ---- all devices ------------------------------------------------------------------------------------------
 
-// Splits "vdev:NAME,ARGS" or a PCI address, with its domain, into d->device and d->args.
+// Splits "vdev:NAME,ARGS" or a PCI address (adding the domain) into d->device and d->args.
 static void split_address(dpdk_port *d, const char *address) {
     d->vdev = strncmp(address, "vdev:", 5) == 0;
     if (!d->vdev) {
@@ -98,7 +98,7 @@ static void split_address(dpdk_port *d, const char *address) {
     snprintf(d->args, sizeof d->args, "%s", address[5 + n] ? address + 5 + n + 1 : "");
 }
 
-// The port of the device of this name, with its info; false: none.
+// Finds the port of the device with this name, with its info; false: none.
 static bool find_port(dpdk_port *d) {
     uint16_t id;
     RTE_ETH_FOREACH_DEV(id) {
@@ -120,20 +120,20 @@ static const char *hint_of(const dpdk_port *d) {
     return root ? "" : "; hint: this device may need root";
 }
 
-// The value of KEY=NUMBER in the device's arguments.
+// Returns the value of KEY=NUMBER in the device's arguments.
 static uint32_t number_of(const dpdk_port *d, const char *key, uint32_t otherwise) {
     const char *at = strstr(d->args, key);
     return at ? (uint32_t)strtoul(at + strlen(key), NULL, 10) : otherwise;
 }
 
-// What net_af_packet does in silence: two of one process on one interface get part of the frames each, and a
-// frame longer than the ring's is cut.
+// Rejects silent misbehavior of net_af_packet: two devices of one process on one interface each receive part
+// of the frames, and frames longer than the ring's are truncated.
 static int check_kernel(const dq_iface *i, const dpdk_port *d, dq_diag *diag) {
     struct rte_eth_dev_info other;
     struct rte_ether_addr mac = {0}, its = {0};
     uint16_t id;
     if (strcmp(d->info.driver_name, "net_af_packet") != 0) return DQ_OK;
-    rte_eth_macaddr_get(d->id, &mac); // namespaces number their interfaces alike
+    rte_eth_macaddr_get(d->id, &mac); // interface numbers repeat across namespaces
     RTE_ETH_FOREACH_DEV(id) {
         if (id == d->id || rte_eth_dev_info_get(id, &other) != 0 || rte_eth_macaddr_get(id, &its) != 0)
             continue;
@@ -183,7 +183,7 @@ int device_open(dqi_port *p, dq_diag *diag) {
     char why[256];
     eal_log_read(why, sizeof why);
     if (failed == 0) rte_eal_hotplug_remove(d->vdev ? "vdev" : "pci", d->device);
-    failed = failed < -EPERM ? -failed : ENODEV; // -1 says nothing
+    failed = failed < -EPERM ? -failed : ENODEV; // -1 carries no information
     return host->fail(diag, DQ_ESYS - failed, "interface %s: DPDK can't use device %s%s%s", i->conf.name,
                       d->device, why, hint_of(d));
 }

@@ -1,4 +1,4 @@
-// dpdk.h: what the parts of libdaqiri_dpdk.so know of each other.
+// dpdk.h: internal interfaces of libdaqiri_dpdk.so.
 #ifndef DPDK_H
 #define DPDK_H
 
@@ -12,42 +12,42 @@
 #include <rte_mbuf.h>
 #include <string.h>
 
-// The engine's functions, set once by dqi_dpdk_entry.
+// Engine functions, set once by dqi_dpdk_entry.
 extern const dqi_dpdk_host *host;
 
-#define BURST_MAX   512 // packets of one call into DPDK, at most
-#define CHUNK       64  // the same, where a call costs little: still in the cache
+#define BURST_MAX   512 // maximum packets of one DPDK call
+#define CHUNK       64  // packets of one call where calls are cheap: fits the cache
 #define FRAME_EXTRA (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN) // bytes of a frame beyond the MTU
 
-// ---- eal.c: the environment, once per process -------------------------------------------------------------
+// ---- eal.c: the DPDK environment, once per process --------------------------------------------------------
 
-// Starts it on its first call. An error says what to do.
+// Starts the EAL on the first call. An error states the remedy.
 int eal_start(dq_diag *diag);
 bool eal_has_huge_pages(void);
-// Forgets what DPDK has complained of; and gives the first of what it did since, for an error's text.
+// Clear the log of DPDK's messages, and read the first ones since then, for an error message.
 void eal_log_clear(void);
 void eal_log_read(char *text, size_t len);
-// Makes the calling thread known to DPDK, so that pools keep buffers at hand for it; until the thread ends.
+// Registers the calling thread with DPDK, so that pools cache buffers for it; ends with the thread.
 void eal_join_slow(void);
 extern _Thread_local bool eal_joined;
 static inline void eal_join(void) {
     if (!eal_joined) eal_join_slow();
 }
 
-// ---- pool.c: a session's regions as DPDK sees them --------------------------------------------------------
+// ---- pool.c: a session's regions as mempools --------------------------------------------------------------
 
-// A region's buffers, each with a header of DPDK's for good: headers[k] is that of buffer first_id + k.
+// Mempool of a region. Each buffer has a permanent mbuf: headers[k] belongs to buffer first_id + k.
 typedef struct pool {
     struct rte_mempool *mp;
     dq_region *region;
-    uint8_t *start; // of the buffers, as the device has it: an address of the GPU's for a region there
+    uint8_t *start; // base address as seen by the device: a GPU address for a GPU region
     struct rte_mbuf **headers;
-    uint32_t n;  // headers that there are
-    bool pinned; // its buffers are external memory to drivers; else they take the headers for ones of their
-                 // own kind
-    bool live;   // all of them, and DPDK is not taking them down
+    uint32_t n;  // number of headers
+    bool pinned; // buffers are pinned external memory to drivers; else drivers treat the headers as ordinary
+                 // mbufs
+    bool live;   // all headers exist and the mempool is not being freed
     uint64_t inverse; // 2^64 / stride, rounded up
-    uint32_t *unfit;  // buffers that lie across pages that are not neighbours: kept from everybody
+    uint32_t *unfit;  // buffers across physically discontiguous pages, permanently reserved
     uint32_t n_unfit;
 } pool;
 
@@ -60,13 +60,13 @@ typedef struct bound {
     struct bound *next;
 } bound;
 
-// The session's pools, made by its first dpdk interface; NULL: diag says why. unbind ends what bind began.
-// One caller at a time.
+// Returns the session's pools, created for its first dpdk interface; NULL with the reason in diag on error.
+// unbind drops that reference. Not thread-safe.
 bound *bind_session(dq_session *s, dq_diag *diag);
 void unbind_session(bound *b);
-// The pool of the region, NULL: it has none, and why (static text).
+// Returns the pool of the region; NULL if it has none, with the reason (static text) in *why.
 pool *pool_of(bound *b, const dq_region *r, const char **why);
-// The id of the buffer that this header of pl is for.
+// Returns the id of the buffer to which this mbuf of pl belongs.
 static inline uint32_t pool_id(const pool *pl, const struct rte_mbuf *m) {
     uint64_t at = (uint64_t)((const uint8_t *)m->buf_addr - pl->start);
     return pl->region->first_id + (uint32_t)(((unsigned __int128)at * pl->inverse) >> 64);
@@ -77,96 +77,96 @@ static inline uint32_t pool_id(const pool *pl, const struct rte_mbuf *m) {
 #define CLOCK_READINGS 16
 
 typedef struct clock_reading {
-    uint64_t ticks; // the device's
-    int64_t ns;     // the session's
+    uint64_t ticks; // of the device
+    int64_t ns;     // session time
 } clock_reading;
 
-// A device's clock against the session's, as one thread at a time sees it.
+// Relation of a device's clock to the session's, used by one thread at a time.
 typedef struct device_clock {
     uint32_t n;                         // readings so far
-    clock_reading seen[CLOCK_READINGS]; // the last of them
+    clock_reading seen[CLOCK_READINGS]; // the latest readings
     clock_reading last;
     double ns_per_tick;
     int64_t next; // session time of the next reading
 } device_clock;
 
 typedef struct rx_state {
-    struct rte_mbuf *got[BURST_MAX]; // frames read, from first on not handed out
+    struct rte_mbuf *got[BURST_MAX]; // frames read; those from first on are not yet passed on
     uint32_t first, n;
-    struct rte_mbuf *lent[BURST_MAX]; // frames of the last read that lie elsewhere
+    struct rte_mbuf *lent[BURST_MAX]; // frames of the last read outside the region
     uint32_t n_lent;
-    uint64_t last_frames; // after the stop: how many are still taken
+    uint64_t last_frames; // after the stop: how many more are accepted
     uint16_t queue;
-    device_clock clock; // where the device stamps
+    device_clock clock; // where the device timestamps packets
 } rx_state;
 
 typedef struct tx_state {
     uint16_t queue;
-    struct rte_mempool *copies; // buffers for packets that others hold
-    pool *pool;                 // of the burst before
-    int64_t stuck;              // session time since when the device has taken nothing; 0: it takes
-    int64_t next_look;          // at the kernel's interface
+    struct rte_mempool *copies; // buffers for packets with other references
+    pool *pool;                 // pool of the previous burst
+    int64_t stuck;              // session time at which the device stopped accepting packets; 0: it accepts
+    int64_t next_look;          // next check of the kernel's interface
     device_clock clock;         // where the device sends at given times
-    int64_t last_time;          // of these, in session time
+    int64_t last_time;          // latest of them, in session time
 } tx_state;
 
 #define RULE_FORMS 4
-#define MARK_DONE  0x800000u // of a mark: the device has carried out the flow's actions
+#define MARK_DONE  0x800000u // mark bit: the device has executed the flow's actions
 
-// A rule that the device is to have.
+// Rule to be offloaded to the device.
 typedef struct steered {
     dq_rule rule;
-    dq_match outer;                     // what it asks of headers as they come
-    dqi_act act;                        // of a rule with actions: the first
-    bool done;                          // the device carries it out
-    struct rte_flow *flows[RULE_FORMS]; // NULL: it does not have it (yet)
-    bool async[RULE_FORMS];             // it came by a template
+    dq_match outer;                     // match on headers before decapsulation
+    dqi_act act;                        // first action, if the rule has actions
+    bool done;                          // the action is executed by the device
+    struct rte_flow *flows[RULE_FORMS]; // NULL: not in the device (yet)
+    bool async[RULE_FORMS];             // created by a template
 } steered;
 
 typedef struct dpdk_port {
     uint16_t id;
     bool probed, configured, started, promiscuous, stopping;
-    char device[256], args[256]; // as DPDK names it
+    char device[256], args[256]; // name and arguments in DPDK's form
     bool vdev;
-    bool own_only; // it takes the engine's buffers alone
+    bool own_only; // the driver accepts only the engine's buffers
     struct rte_eth_dev_info info;
     bound *bound;
-    pool *rx_pool;            // the receive region, when frames go straight into it
-    pool *parts[DQ_MAX_SEGS]; // the same, and those of the parts behind the first
-    uint32_t n_parts;         // of a frame: the device splits it where there are several
-    uint32_t lent;            // bit k: part k's memory is a GPU's, and lent to the device
-    struct rte_mempool *own;  // the engine's buffers, where frames are copied; NULL
-    uint32_t own_room;        // bytes of one
+    pool *rx_pool;            // pool of the receive region, if frames are received there
+    pool *parts[DQ_MAX_SEGS]; // pools of all parts of a frame, the first included
+    uint32_t n_parts;         // parts of a frame; more than 1: split by the device
+    uint32_t lent;            // bit k: part k is in GPU memory that is mapped for the device
+    struct rte_mempool *own;  // the engine's buffers, for copies; NULL
+    uint32_t own_room;        // bytes of a buffer
     rx_state *queues;
     tx_state *txs;
     uint16_t rx_desc, tx_desc, n_rxq, n_txq; // as configured
-    _Atomic uint32_t max_frame;              // bytes that the device sends
-    uint32_t chunk;                          // packets of one call, where bursts are long
-    uint32_t most;                           // frames that one call may ask for
-    bool rss;                                // it spreads packets over its receive queues
-    char link[RTE_ETH_LINK_MAX_STR_LEN];     // as the report has it
-    bool links;                              // it sends frames whose buffers are linked
+    _Atomic uint32_t max_frame;              // longest frame that the device sends, in bytes
+    uint32_t chunk;                          // packets of one call for long bursts
+    uint32_t most;                           // limit of frames for one receive call
+    bool rss;                                // the device distributes packets over its receive queues
+    char link[RTE_ETH_LINK_MAX_STR_LEN];     // last reported link state
+    bool links;                              // it sends multi-segment mbufs
     uint8_t sums;                            // DQ_HAS_*: headers whose checksums it computes
-    _Atomic bool up;                         // the link has come up; a virtual device has none
-    _Atomic int64_t link_looked;             // session time of the last look
-    int ts_offset;                           // of a received frame's time; -1: none
+    _Atomic bool up;                         // the link has come up; always true for a virtual device
+    _Atomic int64_t link_looked;             // session time of the last check
+    int ts_offset;                           // dynamic field of receive times; -1: none
     uint64_t ts_flag;
-    bool stamps, waits; // it stamps what it receives by its clock, it sends at given times
-    int wait_offset;    // of such a time
+    bool stamps, waits; // stamps: hardware receive timestamps; waits: scheduled transmission
+    int wait_offset;    // dynamic field of send times
     uint64_t wait_flag;
-    steered *steered; // none with steer_off
+    steered *steered; // empty if steer_off
     uint32_t n_steered;
     uint32_t n_rules;           // of the interface
     bool marks;                 // its rules mark packets
-    bool steer_off;             // it refused a rule, or was not asked
-    bool steer_said;            // in the report
-    bool acts_said[2];          // the same, of transforms by software, by the device
-    struct async_rules *async;  // rules by templates; NULL
-    bool isolated;              // the device gives what its rules say, and nothing else
-    int sees_all;               // a socket that keeps the kernel's interface promiscuous; -1: none
-    int asks;                   // a socket for questions about that interface
-    int state;                  // of the kernel's interface at the last look, as kernel_state
-    int sockets[DQ_MAX_QUEUES]; // net_af_packet's
+    bool steer_off;             // a rule was rejected, or offload was not tried
+    bool steer_said;            // reported already
+    bool acts_said[2];          // the same for transforms: [0] in software, [1] in the device
+    struct async_rules *async;  // template rules; NULL
+    bool isolated;              // the device delivers only frames that its rules match
+    int sees_all;               // socket that keeps the kernel's interface promiscuous; -1: none
+    int asks;                   // socket for ioctls on that interface
+    int state;                  // kernel_state of the kernel's interface at the last check
+    int sockets[DQ_MAX_QUEUES]; // sockets of net_af_packet
     uint32_t n_sockets;
 } dpdk_port;
 
@@ -175,7 +175,7 @@ static inline bool driver_is(const dpdk_port *d, const char *name) {
     return strcmp(d->info.driver_name, name) == 0;
 }
 
-// Finds and acquires the device that the interface's address names: p->id, info.
+// Finds and acquires the device of the interface's address; sets p->id and info.
 int device_open(dqi_port *p, dq_diag *diag);
 void device_close(dpdk_port *d);
 
@@ -192,31 +192,32 @@ int port_mac(const dqi_port *p, uint8_t mac[6]);
 
 // ---- memory.c ---------------------------------------------------------------------------------------------
 
-// Why the device can't put the parts of a frame into buffers of the queue's regions itself; NULL: it can.
+// Returns why the device cannot split frames into the queue's regions; NULL: it can.
 const char *memory_cannot_split(const dpdk_port *d, const dq_queue *q);
-// Whether the device takes buffers wherever they lie.
+// Returns true if the device accepts buffers at any address.
 bool memory_takes_any(const dpdk_port *d);
-// Decides where frames are received: d->rx_pool and parts, p->copy.
+// Chooses where frames are received: sets d->rx_pool, d->parts and p->copy.
 void memory_choose(dqi_port *p, dpdk_port *d);
-// The engine's buffers: for frames that are copied, and for a receive queue that nobody reads.
+// Creates the engine's buffers, for copied frames and for a receive queue without a reader.
 int memory_own(dqi_port *p, dpdk_port *d, dq_diag *diag);
-// Sets a receive queue up with its memory: 0, or DPDK's error.
+// Sets up a receive queue with its memory; returns 0 or a DPDK error.
 int memory_rx_queue(const dpdk_port *d, uint16_t k);
-// Buffers that the smallest of the receive queue's regions has; UINT32_MAX: frames don't go straight there.
+// Returns the number of buffers of the smallest receive region; UINT32_MAX: frames are not received there.
 uint32_t memory_fewest(const dpdk_port *d);
-// The longest frame for which the queues of one direction have buffers.
+// Returns the longest frame for which the queues of one direction have buffers.
 uint32_t memory_longest(dq_queue *const *queues, uint32_t n);
 
 // ---- clock.c ----------------------------------------------------------------------------------------------
 
-// Asks the device in conf for receive times and send times where the configuration wants them; says why not.
+// Enables hardware receive and send times in conf where configured; reports why not.
 void clock_choose(dqi_port *p, dpdk_port *d, struct rte_eth_conf *conf);
-// After the start: 0, or -EIO: the clock stands still. And at the end: waits for what the device is to send.
+// Starts the clocks after the device: 0, or -EIO if the device's clock stands still. clock_end waits for
+// scheduled packets.
 int clock_begin(const dqi_port *p, dpdk_port *d);
 void clock_end(const dqi_port *p, const dpdk_port *d);
-// Two readings, 2 ms apart; false: they can't be had.
+// Takes two readings, 2 ms apart; returns false if the clock cannot be read.
 bool clock_start(const dpdk_port *d, const dq_session *s, device_clock *c);
-// Holds the clocks against each other again when it is time. Whoever has c.
+// Takes another reading when one is due. The caller owns c.
 void clock_follow_slow(const dpdk_port *d, const dq_session *s, device_clock *c, int64_t now);
 static inline void clock_follow(const dpdk_port *d, const dq_session *s, device_clock *c, int64_t now) {
     if (now >= c->next) clock_follow_slow(d, s, c, now);
@@ -227,34 +228,34 @@ static inline int64_t clock_time(const device_clock *c, uint64_t ticks) {
 static inline uint64_t clock_ticks(const device_clock *c, int64_t ns) {
     return c->last.ticks + (uint64_t)(int64_t)((double)(ns - c->last.ns) / c->ns_per_tick);
 }
-// Has the device send each of n frames at its time, those without one (NULL: all), or of a time that has
-// passed, at once: headers keep what an earlier packet asked for.
+// Schedules each of n frames for its send time; frames without one (at NULL: all), or with a past one, are
+// sent at once. Resets the request of an earlier packet in each mbuf.
 void clock_ask(const dpdk_port *d, tx_state *t, struct rte_mbuf **frames, uint32_t n, const int64_t *at,
                int64_t now);
 
 // ---- counters.c -------------------------------------------------------------------------------------------
 
-// The link, at the start and where it is another at the stop, and the losses that the device counted in
-// between go into the report.
+// Report the link state (at the start, and at the stop if it changed) and the losses that the device counted
+// in between.
 void counters_start(const dqi_port *p, dpdk_port *d);
 void counters_stop(const dqi_port *p, dpdk_port *d);
 
-// ---- kernel.c: the kernel's interface behind a device, where there is one ---------------------------------
+// ---- kernel.c: the kernel's interface of a device, if any -------------------------------------------------
 
-// Its MTU, 0: there is no interface.
+// Returns its MTU; 0: no interface.
 uint32_t kernel_mtu(const dpdk_port *d);
-// 0, ENETDOWN, or ENODEV: it was removed.
+// Returns 0, ENETDOWN, or ENODEV if it was removed.
 int kernel_state(const dpdk_port *d);
-// After the device was opened, started; before it is closed.
+// Called after the device was opened, after it was started, before it is closed.
 void kernel_open(dpdk_port *d);
 void kernel_start(const dpdk_port *d);
 void kernel_close(dpdk_port *d);
-// Makes it promiscuous until kernel_close or the process's end; false: that is the driver's business.
+// Makes it promiscuous until kernel_close or the end of the process; false: left to the driver.
 bool kernel_promiscuous(dpdk_port *d);
-// A descriptor that becomes readable when the device queue has frames, where p->pollable; their number, 0
-// or 1. Any thread.
+// Writes a descriptor that becomes readable when the device queue has frames, if p->pollable; returns 0 or 1.
+// Any thread.
 int kernel_arm(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max);
-// Counts what its sockets lost and notes what became of it. Any thread, one at a time.
+// Counts the losses of its sockets and records state changes. Any thread, one at a time.
 void kernel_refresh(dqi_port *p, dpdk_port *d);
 
 // ---- rx.c, tx.c -------------------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ uint32_t rx_read(dqi_port_queue *l, dqi_piece *out, uint32_t max);
 void rx_release(dqi_port_queue *l);
 uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room);
 void rx_columns(dq_burst *b);
-// A burst's handles, where b->to_columns.
+// Returns the burst's handles; valid while b->to_columns is set.
 static inline struct rte_mbuf **frames_of(dq_burst *b) { return (struct rte_mbuf **)b->off[0]; }
 int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
 
@@ -272,23 +273,22 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
 #define SUMS_OFFLOADS                                                                                        \
     (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM | RTE_ETH_TX_OFFLOAD_TCP_CKSUM)
 
-// The headers (DQ_HAS_*) whose checksums a device with these offloads computes.
+// Returns the headers (DQ_HAS_*) whose checksums a device with these offloads computes.
 uint8_t sums_offered(uint64_t offloads);
-// Has the device compute these checksums of n frames, or none: headers keep what an earlier packet asked for.
-// How many of them it is ready to send.
+// Requests these checksums for n frames, or none; resets the request of an earlier packet in each mbuf.
+// Returns how many frames are ready to send.
 uint32_t sums_ask(const dpdk_port *d, const tx_state *t, struct rte_mbuf **frames, uint32_t n, dqi_sums s);
 
 // ---- steer.c ----------------------------------------------------------------------------------------------
 
-// Has the device put packets into their queues without the rules that are gone and by those that came, as far
-// as it can, from steer_start on: NULL, or why the device, isolated, refuses the change. One caller at a
-// time. end takes all out.
+// Updates the device's rules for a change, as far as possible; effective from steer_start on. Returns NULL,
+// or why an isolated device rejects the change. Not thread-safe. steer_end removes all rules.
 const char *steer_change(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add,
                          uint32_t n_add);
-// Before the device's start: has it make room for rules by templates, and give what its rules say and nothing
-// else, where flow_isolation asks for it; as far as it can.
+// Before the device's start: allocates tables for template rules, and isolates the device if flow_isolation
+// is set; as far as supported.
 void steer_prepare(dqi_port *p);
-int steer_start(dqi_port *p); // 0, or DPDK's error
+int steer_start(dqi_port *p); // returns 0 or a DPDK error
 void steer_end(dpdk_port *d);
 
 #endif

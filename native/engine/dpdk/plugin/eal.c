@@ -1,6 +1,6 @@
-// eal.c: DPDK's environment: started once, on a thread of its own since it pins the thread that starts it,
-// with fixed arguments and no device; it ends with the process, as it can't be started twice. Its log goes
-// into a small memory for the texts of errors, never to stdout or stderr.
+// eal.c: the DPDK environment (EAL): started once, on a thread of its own because it pins the calling thread,
+// with fixed arguments and no device. It cannot be restarted, so it lives until the process exits. Log
+// messages go into a small buffer for error messages, never to stdout or stderr.
 #include "dpdk.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NO_HUGE_MIB "512" // address space, used as needed
+#define NO_HUGE_MIB "512" // address space, populated on demand
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool tried, huge;
@@ -24,12 +24,12 @@ static int outcome; // rte_errno of the start
 static pthread_key_t leave;
 _Thread_local bool eal_joined;
 
-// ---- the log ----------------------------------------------------------------------------------------------
+// ---- log --------------------------------------------------------------------------------------------------
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static char log_text[224]; // the first complaints since it was cleared
+static char log_text[224]; // first messages since the last clear
 
-// Keeps the first lines, the ones nearest to the cause; warnings and worse come here alone.
+// Keeps the first lines, which are closest to the cause; only warnings and errors are logged.
 static ssize_t take_log(void *cookie, const char *text, size_t len) {
     (void)cookie;
     size_t n = len;
@@ -56,7 +56,7 @@ void eal_log_read(char *text, size_t len) {
         if (*c == '\n' || *c == '\t') *c = ' ';
 }
 
-// Libraries of drivers that print to stderr whatever happens.
+// Silences driver libraries that print to stderr unconditionally.
 static void hush(const char *library, const char *function) {
     void *lib = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
     if (!lib) return;
@@ -73,7 +73,7 @@ static void catch_log(void) {
     rte_openlog_stream(f);
 }
 
-// ---- the start --------------------------------------------------------------------------------------------
+// ---- start ------------------------------------------------------------------------------------------------
 
 static bool free_huge_pages(void) {
     static const char *const files[] = {
@@ -91,7 +91,7 @@ static bool free_huge_pages(void) {
     return n > 0;
 }
 
-// The core that DPDK's own thread, which does nothing, is pinned to: one that this process may use.
+// Returns a core available to this process, to which DPDK's idle main thread is pinned.
 static int some_core(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 0;
@@ -103,7 +103,7 @@ static int some_core(void) {
 static int init(void) {
     char lcores[32];
     snprintf(lcores, sizeof lcores, "0@%d", some_core());
-    // An allowed address that no NIC has keeps all others away until a session names one.
+    // Allowing only an address that no NIC has prevents probing of devices until a session names one.
     char *args[16] = {"daqiri",        "--lcores",   lcores, "--no-telemetry", "--log-level", "warning",
                       "--file-prefix", "daqiri-run", "-a",   "ffff:ff:1f.7"};
     int n = 10;
@@ -145,7 +145,7 @@ static void thread_leaves(void *arg) {
     rte_thread_unregister();
 }
 
-// Starts the thread, without signals, and waits until DPDK is up. The caller has the lock.
+// Starts the thread with signals blocked and waits until DPDK is initialized. Requires the lock.
 static void start_once(void) {
     sigset_t all, old;
     pthread_t t;
@@ -175,7 +175,7 @@ int eal_start(dq_diag *diag) {
 bool eal_has_huge_pages(void) { return huge; }
 
 void eal_join_slow(void) {
-    eal_joined = true; // without a number it works too, slower
+    eal_joined = true; // unregistered threads work too, but slower
     if (rte_lcore_id() != LCORE_ID_ANY || rte_thread_register() != 0) return;
     pthread_setspecific(leave, &eal_joined);
 }

@@ -1,4 +1,4 @@
-// entry.c: the library's one door: checks that both sides come from one tree, and hands out the driver.
+// entry.c: the library's entry point: compares the seals and returns the driver.
 #include "dpdk.h"
 #include "gpu.h"
 

@@ -1,5 +1,5 @@
-// gpu.c: payloads, or whole packets, that the device puts into a GPU's memory itself (GPUDirect RDMA): the
-// memory is external to DPDK, and mapped for the device, whose driver pins it (mlx5: with nvidia-peermem).
+// gpu.c: payloads or whole packets that the device writes to GPU memory (GPUDirect RDMA): the memory is
+// registered as external memory and DMA-mapped; the device's driver pins it (mlx5: with nvidia-peermem).
 #include "gpu.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <rte_errno.h>
 #include <stdio.h>
 
-#define PAGE (64u << 10) // of a GPU
+#define PAGE (64u << 10) // GPU page size
 
 static size_t whole_pages(uint64_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
@@ -16,7 +16,7 @@ static void unmap(const dpdk_port *d, uint8_t *at, size_t bytes) {
     rte_extmem_unregister(at, bytes);
 }
 
-// 0, or why not.
+// Returns 0 or an errno.
 static int map(const dpdk_port *d, uint8_t *at, size_t bytes) {
     eal_log_clear();
     if (rte_extmem_register(at, bytes, NULL, 0, PAGE) != 0) return rte_errno;
@@ -35,7 +35,7 @@ static int cannot_map(const dpdk_port *d, const char *queue, int err, dq_diag *d
         queue, strerror(err), said);
 }
 
-// Why frames can't go into the queue's regions where they come, whatever memory these have; NULL: they can.
+// Returns why frames cannot be received in the queue's regions, whatever their memory; NULL: they can.
 static const char *cannot_part(const dpdk_port *d, const dq_iface *i, const dq_queue *q, uint32_t seg) {
     if (i->n_rx > 1) return "several queues share the device's buffers";
     if (!memory_takes_any(d)) return "the driver needs buffers of its own";

@@ -1,5 +1,5 @@
-// kernel.c: the kernel's interface behind a device (net_af_packet, net_af_xdp, net_tap): what DPDK's drivers
-// keep to themselves, or leave behind when the process is killed.
+// kernel.c: the kernel's interface of a device (net_af_packet, net_af_xdp, net_tap): state that DPDK's
+// drivers do not report, or leave behind when the process is killed.
 #include "dpdk.h"
 
 #include <ctype.h>
@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// ---- questions --------------------------------------------------------------------------------------------
+// ---- interface state --------------------------------------------------------------------------------------
 
-// 0 or an errno: ENODEV, the interface is no more.
+// Returns 0 or an errno; ENODEV: the interface was removed.
 static int ask(const dpdk_port *d, unsigned long what, struct ifreq *r) {
     r->ifr_ifindex = (int)d->info.if_index;
     if (d->info.if_index == 0 || ioctl(d->asks, SIOCGIFNAME, r) != 0) return ENODEV;
@@ -36,7 +36,7 @@ int kernel_state(const dpdk_port *d) {
     return err != 0 ? ENODEV : r.ifr_flags & IFF_UP ? 0 : ENETDOWN;
 }
 
-// ---- net_af_packet's sockets ------------------------------------------------------------------------------
+// ---- sockets of net_af_packet -----------------------------------------------------------------------------
 
 static int option(int fd, int name) {
     int value = -1;
@@ -44,8 +44,7 @@ static int option(int fd, int name) {
     return getsockopt(fd, SOL_PACKET, name, &value, &len) == 0 ? value : -1;
 }
 
-// The driver's sockets on this interface are of version 2 without a virtio header, which the engine's own
-// have.
+// The driver's sockets use TPACKET_V2 without a virtio header, unlike the engine's own.
 static bool is_drivers(int fd, const dpdk_port *d, const struct rte_ether_addr *mac) {
     struct sockaddr_ll at = {0};
     socklen_t len = sizeof at;
@@ -57,7 +56,7 @@ static bool is_drivers(int fd, const dpdk_port *d, const struct rte_ether_addr *
 static void find_sockets(dpdk_port *d) {
     DIR *dir = opendir("/proc/self/fd");
     struct dirent *e;
-    struct rte_ether_addr mac = {0}; // namespaces number their interfaces alike
+    struct rte_ether_addr mac = {0}; // interface numbers are not unique across namespaces
     rte_eth_macaddr_get(d->id, &mac);
     d->n_sockets = 0;
     while (dir && (e = readdir(dir)) != NULL && d->n_sockets < DQ_MAX_QUEUES)
@@ -66,7 +65,7 @@ static void find_sockets(dpdk_port *d) {
     if (dir) closedir(dir);
 }
 
-// Frames that found the rings full since the last call: reading sets the kernel's counter back.
+// Returns the frames dropped on full rings since the last call; reading resets the kernel's counter.
 static uint64_t lost(const dpdk_port *d) {
     uint64_t n = 0;
     for (uint32_t k = 0; k < d->n_sockets; k++) {
@@ -77,23 +76,24 @@ static uint64_t lost(const dpdk_port *d) {
     return n;
 }
 
-// ---- a port's life ----------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
 void kernel_open(dpdk_port *d) {
-    d->asks = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); // of the namespace that the device was opened in
+    d->asks = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); // in the device's network namespace
     if (strcmp(d->info.driver_name, "net_af_packet") == 0) find_sockets(d);
 }
 
-// The drivers set a flag of the interface, which stays when the process is killed.
+// The drivers set an interface flag, which persists if the process is killed; a membership does not.
 bool kernel_promiscuous(dpdk_port *d) {
     if (strcmp(d->info.driver_name, "net_af_packet") != 0 && strcmp(d->info.driver_name, "net_af_xdp") != 0)
         return false;
     struct packet_mreq m = {.mr_ifindex = (int)d->info.if_index, .mr_type = PACKET_MR_PROMISC};
-    d->sees_all = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); // protocol 0: it receives nothing
+    d->sees_all = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); // protocol 0: receives nothing
     return d->sees_all >= 0 && setsockopt(d->sees_all, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0;
 }
 
-// An interface that goes down leaves an error that would wake again and again: asking for it takes it away.
+// An interface that goes down leaves a socket error that would wake the poller repeatedly; reading it clears
+// it.
 int kernel_arm(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
     (void)q;
     const dpdk_port *d = dpdk_of(l->port);

@@ -1,13 +1,12 @@
-// memory.c: where a device's frames lie: in the regions of the receive queue, or in the engine's buffers.
+// memory.c: memory of a device's frames: the receive queue's regions or the engine's buffers.
 #include "dpdk.h"
 
 #include <rte_errno.h>
 #include <stdio.h>
 
-#define OWN_BYTES (16u << 20) // of the engine's buffers, at most so many for each queue
-#define OWN_MOST  9728        // bytes of a frame in one of them that is received
+#define OWN_BYTES (16u << 20) // limit of the engine's buffers, in bytes per queue
+#define OWN_MOST  9728        // limit of the frame bytes in one of them on receive
 
-// The longest frame for which the queues of one direction have buffers.
 uint32_t memory_longest(dq_queue *const *queues, uint32_t n) {
     uint32_t most = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -19,8 +18,8 @@ uint32_t memory_longest(dq_queue *const *queues, uint32_t n) {
     return most;
 }
 
-// Virtual devices that take buffers wherever they lie; others share DPDK's own memory with somebody, or lay
-// it out.
+// Virtual devices that accept buffers at any address; others share DPDK's memory with a peer or impose its
+// layout.
 bool memory_takes_any(const dpdk_port *d) {
     static const char *const names[] = {"net_null", "net_ring", "net_pcap", "net_af_packet", "net_tap"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -28,7 +27,6 @@ bool memory_takes_any(const dpdk_port *d) {
     return !d->vdev;
 }
 
-// Why the device can't put the parts of a frame into buffers of these regions itself; NULL: it can.
 const char *memory_cannot_split(const dpdk_port *d, const dq_queue *q) {
     const struct rte_eth_rxseg_capa *can = &d->info.rx_seg_capa;
     if (!(d->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_BUFFER_SPLIT))
@@ -41,7 +39,7 @@ const char *memory_cannot_split(const dpdk_port *d, const dq_queue *q) {
     return NULL;
 }
 
-// Finds the pools of the receive queue's regions: why packets can't go straight there, NULL: they can.
+// Finds the pools of the receive queue's regions; returns why frames cannot be received there, or NULL.
 static const char *find_parts(dpdk_port *d, const dq_queue *q) {
     const char *why = q->conf.n_regions > 1 ? memory_cannot_split(d, q) : NULL;
     for (uint32_t s = 0; !why && s < q->conf.n_regions; s++)
@@ -49,8 +47,6 @@ static const char *find_parts(dpdk_port *d, const dq_queue *q) {
     return why;
 }
 
-// Where frames are received: straight into the regions of the only receive queue, or into the engine's
-// buffers.
 void memory_choose(dqi_port *p, dpdk_port *d) {
     const dq_iface *i = p->iface;
     d->own_only = !memory_takes_any(d);
@@ -70,13 +66,12 @@ void memory_choose(dqi_port *p, dpdk_port *d) {
     l->split = d->n_parts > 1 ? i->rx[0] : NULL;
 }
 
-// The engine's buffers: for frames that are copied, and for a receive queue that nobody reads.
 int memory_own(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     static _Atomic uint32_t serial;
     const dq_iface *i = p->iface;
     if (d->rx_pool && i->n_tx == 0) return DQ_OK;
     uint32_t rx = memory_longest(i->rx, i->n_rx), tx = memory_longest(i->tx, i->n_tx);
-    if (rx > OWN_MOST) rx = OWN_MOST; // longer frames are linked, where the device can
+    if (rx > OWN_MOST) rx = OWN_MOST; // longer frames are chained if the device can
     d->own_room = RTE_MAX(RTE_MAX(rx, tx), 2048u);
     if (d->own_room > UINT16_MAX - DQ_HEADROOM) d->own_room = UINT16_MAX - DQ_HEADROOM;
     uint32_t n = d->n_txq * BURST_MAX + d->tx_desc;
@@ -100,7 +95,7 @@ uint32_t memory_fewest(const dpdk_port *d) {
     return n;
 }
 
-// Of each region the device fills as much of a buffer as the configuration says.
+// Splits frames at the buf_size of each region.
 static int split_queue(const dpdk_port *d, uint16_t k) {
     union rte_eth_rxseg segs[DQ_MAX_SEGS] = {0};
     struct rte_eth_rxconf conf = d->info.default_rxconf;
@@ -108,7 +103,7 @@ static int split_queue(const dpdk_port *d, uint16_t k) {
         segs[s].split = (struct rte_eth_rxseg_split){
             .mp = d->parts[s]->mp,
             .length = (uint16_t)d->parts[s]->region->conf.buf_size,
-            .offset = s == 0 ? 0 : DQ_HEADROOM, // of the first DPDK sees to it
+            .offset = s == 0 ? 0 : DQ_HEADROOM, // DPDK adds the headroom of the first
         };
     conf.rx_seg = segs;
     conf.rx_nseg = (uint16_t)d->n_parts;

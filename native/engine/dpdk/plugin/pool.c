@@ -1,8 +1,8 @@
-// pool.c: a session's regions as DPDK sees them.
+// pool.c: a session's regions as mempools.
 //
-// Each buffer of a region has one header (rte_mbuf) for good, whose data lies in the region. DPDK's pool of
-// these headers has no store of its own: what drivers take and give back are ids of the region's pool. So a
-// received frame is in the region without a copy, and a sent buffer comes back by the driver's free.
+// Each buffer of a region has one permanent mbuf whose data lies in the region. The mempool has no storage of
+// its own: drivers allocate and free ids of the region's pool. So received frames are in the region without a
+// copy, and the driver's free returns a sent buffer to the region.
 #include "dpdk.h"
 #include "gpu.h"
 
@@ -17,19 +17,19 @@
 #include <unistd.h>
 
 #define OPS_NAME  "daqiri"
-#define AT_HAND   512 // buffers that a thread may keep, of large regions
-#define ASK_MORE  64u // buffers that it takes beyond what it needs now
+#define AT_HAND   512 // buffers that a thread may cache, of large regions
+#define ASK_MORE  64u // buffers that it allocates beyond the current demand
 #define HUGE_PAGE (2ul << 20)
 
 _Static_assert(RTE_PKTMBUF_HEADROOM == DQ_HEADROOM, "frames start where the engine expects them");
 
 static bound *all;
 
-// No driver clones packets unless it is asked to cut them (TSO), so the buffers of all regions share one
-// count of holders that is always 1.
+// Drivers clone packets only for segmentation (TSO), which is not used, so the buffers of all regions share
+// one reference count that is always 1.
 static struct rte_mbuf_ext_shared_info one_holder;
 
-// ---- DPDK's pool over the region's ------------------------------------------------------------------------
+// ---- mempool operations on a region's pool ----------------------------------------------------------------
 
 static int ops_alloc(struct rte_mempool *mp) {
     mp->pool_data = mp->pool_config;
@@ -40,8 +40,7 @@ static void ops_free(struct rte_mempool *mp) { (void)mp; }
 
 static int ops_enqueue(struct rte_mempool *mp, void *const *objs, unsigned n) {
     pool *pl = mp->pool_data;
-    if (pl->n <
-        pl->region->conf.num_bufs) { // DPDK makes the headers: the ids are in the region's pool already
+    if (pl->n < pl->region->conf.num_bufs) { // populating: the ids are in the region's pool already
         for (unsigned i = 0; i < n; i++)
             pl->headers[pl->n++] = objs[i];
         return 0;
@@ -60,7 +59,7 @@ static int ops_enqueue(struct rte_mempool *mp, void *const *objs, unsigned n) {
 static int ops_dequeue(struct rte_mempool *mp, void **objs, unsigned n) {
     pool *pl = mp->pool_data;
     uint32_t ids[BURST_MAX];
-    if (!pl->live) return 0; // DPDK takes the headers down
+    if (!pl->live) return 0; // the mempool is being freed
     for (unsigned i = 0; i < n;) {
         unsigned k = n - i < BURST_MAX ? n - i : BURST_MAX;
         if (host->bufs_alloc(pl->region, ids, k) != k) {
@@ -76,7 +75,7 @@ static int ops_dequeue(struct rte_mempool *mp, void **objs, unsigned n) {
 
 static unsigned ops_count(const struct rte_mempool *mp) {
     const pool *pl = mp->pool_data;
-    return pl->n; // DPDK looks at it for its statistics alone
+    return pl->n; // used by DPDK only for statistics
 }
 
 static struct rte_mempool_ops ops = {
@@ -89,7 +88,7 @@ static struct rte_mempool_ops ops = {
 };
 RTE_MEMPOOL_REGISTER_OPS(ops)
 
-// ---- headers ----------------------------------------------------------------------------------------------
+// ---- mbufs ------------------------------------------------------------------------------------------------
 
 static void header_init(struct rte_mempool *mp, void *arg, void *obj, unsigned k) {
     const pool *pl = arg;
@@ -109,14 +108,15 @@ static void header_init(struct rte_mempool *mp, void *arg, void *obj, unsigned k
     m->data_off = DQ_HEADROOM;
 }
 
-// How many buffers a thread keeps at hand: few of a small region, as nobody else gets them.
+// Returns the size of a thread's cache, small for small regions, as cached buffers are unavailable to other
+// threads.
 static unsigned at_hand(uint32_t num_bufs) {
     unsigned n = num_bufs / 16;
     return n > AT_HAND ? AT_HAND : n;
 }
 
-// A thread's store takes what it gets back, and asks the region for little more than it needs: so a burst
-// that is sent as it was received costs the region nothing.
+// Lets a thread's cache keep all freed buffers but allocate little beyond the demand, so a burst that is sent
+// as received takes no buffers from the region.
 static void ask_for_little(struct rte_mempool *mp) {
     for (unsigned lcore = 0; mp->cache_size > 0 && lcore < RTE_MAX_LCORE; lcore++)
         mp->local_cache[lcore].size = RTE_MIN(mp->cache_size, ASK_MORE);
@@ -166,8 +166,8 @@ static void pool_close(pool *pl) {
 
 // ---- physical addresses -----------------------------------------------------------------------------------
 
-// The bus address of each buffer of a region on huge pages; buffers that lie across two pages that are not
-// neighbours there are taken out of the region.
+// Looks up the bus address of each buffer of a region on huge pages; removes buffers that span two pages with
+// discontiguous bus addresses.
 static int find_addresses(pool *pl, dq_diag *diag) {
     const dq_region *r = pl->region;
     uint8_t *start = r->base + r->offset;
@@ -179,7 +179,7 @@ static int find_addresses(pool *pl, dq_diag *diag) {
                   ? DQ_OK
                   : host->fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", r->conf.name);
     for (uint64_t p = 0; err == DQ_OK && p < n_pages; p++) {
-        *(volatile uint8_t *)(start + p * HUGE_PAGE) = 0; // so that the page is there
+        *(volatile uint8_t *)(start + p * HUGE_PAGE) = 0; // faults the page in
         pages[p] = rte_mem_virt2iova(start + p * HUGE_PAGE);
         if (pages[p] == RTE_BAD_IOVA)
             err = host->fail(diag, DQ_NOT_SUPPORTED,
@@ -212,7 +212,7 @@ static bool any_pci(const dq_session *s) {
     return false;
 }
 
-// Groups are handed out whole, and a header's buffer is at most 64 KiB long.
+// Groups are allocated as a whole, and an mbuf's buffer has at most 64 KiB.
 static const char *unfit_for_dpdk(const bound *b, const dq_region *r) {
     if (r->group > 1) return "the region's buffers are joined into super-buffers";
     if (r->stride > UINT16_MAX) return "the region's buffers are longer than 64 KiB";

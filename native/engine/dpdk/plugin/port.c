@@ -1,4 +1,4 @@
-// port.c: a device as a port: its queues, its life.
+// port.c: a device as a port: queues, start and stop.
 #include "dpdk.h"
 #include "gpu.h"
 
@@ -13,15 +13,15 @@
 #include <string.h>
 #include <time.h>
 
-#define DESCRIPTORS   1024 // of a queue, where the driver has no wish
-#define LAST_FRAME_MS 2    // what a card may still have to send at the close
-// Checksums of what a device takes off.
+#define DESCRIPTORS   1024 // per queue, unless the driver has a preference
+#define LAST_FRAME_MS 2    // time for a NIC to send its last frames before the close
+// Checksum checks of removed outer headers.
 #define OUTER_SUMS (RTE_ETH_RX_OFFLOAD_OUTER_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_OUTER_UDP_CKSUM)
 
-// ---- what the device can do -------------------------------------------------------------------------------
+// ---- capabilities -----------------------------------------------------------------------------------------
 
-// The MTU to ask for: what the buffers have room for, within what the device can do; 0: its own, where the
-// kernel has a say.
+// Returns the MTU to configure: what the buffers can hold, within the device's limits; 0: the device's own,
+// where the kernel manages it.
 static uint32_t wanted_mtu(const dqi_port *p, const dpdk_port *d) {
     const dq_iface *i = p->iface;
     if (d->info.if_index != 0 || d->info.max_mtu == 0 || d->info.max_mtu == UINT16_MAX) return 0;
@@ -51,9 +51,9 @@ static int count_queues(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     p->n_queues = i->n_rx < d->info.max_rx_queues ? i->n_rx : d->info.max_rx_queues;
     if (p->n_queues > 1 && (d->info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)) == 0 &&
         !d->vdev)
-        p->n_queues = 1; // it has no way to spread
-    // Drivers are best tried with a queue in each direction. These two spread over all that they have, read
-    // or not.
+        p->n_queues = 1; // it cannot distribute packets
+    // Drivers are best tested with a queue in each direction. net_tap and net_af_packet distribute over all
+    // their queues, even those without a reader.
     d->n_rxq = p->n_queues > 0 ? (uint16_t)p->n_queues : 1;
     d->n_txq = i->n_tx > 0 ? (uint16_t)i->n_tx : 1;
     if (driver_is(d, "net_tap")) d->n_rxq = d->n_txq = RTE_MAX(d->n_rxq, d->n_txq);
@@ -62,7 +62,7 @@ static int count_queues(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     return DQ_OK;
 }
 
-// At most a quarter of the buffers.
+// Returns the number of descriptors: at most a quarter of the buffers.
 static uint16_t descriptors(uint16_t wish, uint32_t bufs) {
     uint32_t n = wish ? wish : DESCRIPTORS;
     if (n > bufs / 4) n = bufs / 4;
@@ -128,7 +128,7 @@ static int make_states(dqi_port *p, dpdk_port *d, dq_diag *diag) {
     return DQ_OK;
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open, start, stop, close -----------------------------------------------------------------------------
 
 static void report(const dqi_port *p, const dpdk_port *d) {
     const dq_iface *i = p->iface;
@@ -148,14 +148,13 @@ static void report(const dqi_port *p, const dpdk_port *d) {
                    i->conf.name);
 }
 
-// DPDK's calls that plug, configure and unplug devices bear no company.
+// DPDK's functions that probe, configure and remove devices are not thread-safe.
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
-// net_null gives all frames that it is asked for or none: it is never asked for more than a quarter of a
-// small region.
+// net_null returns all requested frames or none, so requests are limited to a quarter of a small region.
 static void limit_calls(dpdk_port *d) {
     d->most = RTE_MIN(RTE_MAX(memory_fewest(d) / 4, 1u), (uint32_t)BURST_MAX);
-    d->chunk = d->info.if_index == 0 ? CHUNK : BURST_MAX; // a call of the kernel's each
+    d->chunk = d->info.if_index == 0 ? CHUNK : BURST_MAX; // each call is a system call
 }
 
 static int open_port(dqi_port *p, dq_diag *diag) {
@@ -220,7 +219,7 @@ int port_start(dqi_port *p, dq_diag *diag) {
     return err;
 }
 
-// Software does what the device does not, unless the device is isolated and can't be otherwise.
+// Software applies what the device does not, unless the device is isolated and cannot leave isolation.
 int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
                dq_diag *diag) {
     pthread_mutex_lock(&one_at_a_time);
@@ -274,7 +273,7 @@ void port_close(dqi_port *p) {
     pthread_mutex_unlock(&one_at_a_time);
 }
 
-// A device without a list of groups takes in all groups there are; one that is not started yet is told then.
+// A device without a group filter receives all groups; a device not yet started is configured at its start.
 int port_set_rx_macs(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag) {
     const dpdk_port *d = dpdk_of(p);
     if (!d->started || d->promiscuous || d->sees_all >= 0) return DQ_OK;

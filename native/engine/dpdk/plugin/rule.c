@@ -1,4 +1,4 @@
-// rule.c: a flow rule of ours in the words of rte_flow.
+// rule.c: translates a flow rule to rte_flow.
 #include "rule.h"
 
 #include <rte_byteorder.h>
@@ -12,7 +12,7 @@ static void add(words *w, enum rte_flow_item_type type, const void *spec, const 
     w->items[w->n++] = (struct rte_flow_item){.type = type, .spec = spec, .last = last, .mask = mask};
 }
 
-// A port, or a range of them, in a rule's three values; last is 0 for one port.
+// A port or port range as a rule's three values; last is 0 for a single port.
 typedef struct ports {
     rte_be16_t first, last, mask;
 } ports;
@@ -105,7 +105,7 @@ const char *rule_beyond(const dq_rule *r, const dqi_act *a) {
     return NULL;
 }
 
-// The device queue of the queue with this id.
+// Returns the device queue of the queue with this id.
 static uint16_t device_queue_of(const dq_iface *i, uint16_t id) {
     uint16_t k = 0;
     while (k < i->n_rx && i->rx[k]->conf.id != id)
@@ -126,7 +126,8 @@ uint32_t rule_forms(const steered *r, bool all, uint8_t forms[RULE_FORMS]) {
     return n;
 }
 
-// The masks are rte_flow's own, which drivers know, and NVGRE's flow id, the last byte of the header.
+// The masks are the defaults of rte_flow, which drivers support; for NVGRE with the flow id, the header's
+// last byte.
 static void add_tunnel(words *w, const dqi_act *a) {
     if (a->tunnel == DQ_TUNNEL_VXLAN) {
         w->vxlan.hdr.vx_vni = rte_cpu_to_be_32(a->id << 8);
@@ -147,12 +148,13 @@ static void add_headers(words *w, headers *h, const dq_match *m, uint8_t form) {
     if (any(m, IPV6) || form & FORM_V6)
         add_ipv6(w, h, m);
     else if (any(m, IPV4 | PORTS))
-        add_ipv4(w, h, m); // a port says nothing of the version
+        add_ipv4(w, h, m); // a port does not imply an IP version
     if (any(m, DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST)) add_udp(w, h, m);
     if (any(m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST)) add_tcp(w, h, m);
 }
 
-// Of a tunnel the outer headers, its own, and where the match asks for something those inside.
+// Appends the pattern; for a tunnel the outer headers, the tunnel header and, if the rule matches on them,
+// the inner headers.
 static void add_pattern(words *w, const steered *r, uint8_t form) {
     const dq_match *m = &r->outer;
     add_headers(w, &w->outer, m, form);
@@ -181,7 +183,7 @@ void rule_translate(const dq_iface *i, const steered *s, uint8_t form, bool mark
         w->queues[k] = device_queue_of(i, r->queues[k]);
     w->queue.index = w->queues[0];
     w->rss = (struct rte_flow_action_rss){.types = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP,
-                                          .level = tunnels(s) ? 2 : 0, // the inner headers
+                                          .level = tunnels(s) ? 2 : 0, // inner headers
                                           .queue_num = r->n_queues,
                                           .queue = w->queues};
     if (r->rss)

@@ -1,13 +1,14 @@
-// rx.c: frames from a device's queue: as pieces for the common part, or straight into a burst's columns.
+// rx.c: receives frames from a device's queue, as pieces for the common part or directly into a burst's
+// columns.
 #include "dpdk.h"
 #include "rx_summary.h"
 
 #include <string.h>
 
-// After the stop a device queue gives what the device's ring held then.
+// Returns true when, after the stop, the frames that the device's ring contained have been read.
 static bool ended(const dpdk_port *d, const rx_state *s) { return d->stopping && s->last_frames == 0; }
 
-// Reads at most max frames, d->most or fewer, from the device; their number.
+// Reads at most max (not more than d->most) frames from the device; returns their number.
 static uint32_t fetch(const dpdk_port *d, rx_state *s, struct rte_mbuf **to, uint32_t max) {
     if (ended(d, s)) return 0;
     eal_join();
@@ -16,8 +17,8 @@ static uint32_t fetch(const dpdk_port *d, rx_state *s, struct rte_mbuf **to, uin
     return n;
 }
 
-// A frame's time, by the device's clock or from the file that the driver plays: 0, none. Of those drivers
-// some count microseconds, others nanoseconds.
+// Returns a frame's time from the device's clock or from the file that the driver plays; 0: none. Some of
+// those drivers count microseconds, others nanoseconds.
 static int64_t time_of(const dpdk_port *d, const rx_state *s, const struct rte_mbuf *m) {
     if (d->ts_offset < 0 || !(m->ol_flags & d->ts_flag)) return 0;
     if (d->stamps)
@@ -35,7 +36,7 @@ static void piece_of(const struct rte_mbuf *m, dqi_piece *out) {
     };
 }
 
-// The device's mark, and what it did of the flow's actions (rule.c).
+// Extracts the flow id and the executed actions from the device's mark (rule.c).
 static void take_mark(const struct rte_mbuf *m, dqi_piece *out) {
     const uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_OUTER_L4_CKSUM_MASK;
     out->flow = m->hash.fdir.hi & ~MARK_DONE;
@@ -44,7 +45,7 @@ static void take_mark(const struct rte_mbuf *m, dqi_piece *out) {
                                 l4 == RTE_MBUF_F_RX_OUTER_L4_CKSUM_BAD);
 }
 
-// The pieces of one frame; their number.
+// Writes the pieces of one frame; returns their number.
 static uint32_t pieces_of(const dpdk_port *d, const rx_state *s, const struct rte_mbuf *m, dqi_piece *out) {
     uint32_t n = 0;
     for (const struct rte_mbuf *part = m; part; part = part->next)
@@ -58,7 +59,7 @@ static uint32_t pieces_of(const dpdk_port *d, const rx_state *s, const struct rt
     return n;
 }
 
-// Each part of the frame lies in one buffer of the receive region for it.
+// Returns true if each part of the frame is in a buffer of its receive region.
 static inline bool is_ours(const dpdk_port *d, const struct rte_mbuf *m) {
     if (m->nb_segs > d->n_parts) return false;
     uint32_t k = 0;
@@ -67,8 +68,8 @@ static inline bool is_ours(const dpdk_port *d, const struct rte_mbuf *m) {
     return m == NULL;
 }
 
-// The reader has the buffers of the frame's parts; their headers are single again, and say nothing: net_ring
-// gives them to the next receiver as they were sent.
+// Transfers the buffers of the frame's parts to the reader and resets their mbufs to single segments without
+// flags, as net_ring passes them to the next receiver unchanged.
 static void hand_over(const dpdk_port *d, struct rte_mbuf *m, dqi_piece *pieces) {
     m->nb_segs = 1;
     m->ol_flags &= RTE_MBUF_F_EXTERNAL;
@@ -76,7 +77,7 @@ static void hand_over(const dpdk_port *d, struct rte_mbuf *m, dqi_piece *pieces)
         struct rte_mbuf *next = m->next;
         const dq_region *r = d->parts[k]->region;
         pieces[k].buf = pool_id(d->parts[k], m);
-        pieces[k].data += r->base + r->offset - d->parts[k]->start; // 0, but for those in GPUs' memory
+        pieces[k].data += r->base + r->offset - d->parts[k]->start; // 0 except in GPU memory
         m->next = NULL;
         m = next;
     }
@@ -112,12 +113,12 @@ void rx_release(dqi_port_queue *l) {
     s->n_lent = 0;
 }
 
-// A frame that a burst can have as it is: whole, in one buffer of the region.
+// Returns true for a frame that a burst can use unchanged: one segment in a buffer of the region.
 static inline bool is_plain(const struct rte_mempool *mp, const struct rte_mbuf *m) {
     return (m->pool == mp) & (m->nb_segs == 1) & !(m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED);
 }
 
-// Appends the plain ones of n frames to b, up to the first that is not; their number.
+// Appends frames to b, up to the first that is not plain; returns their number.
 static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t n, dq_burst *b) {
     const uint8_t *const base = b->session->base, *const start = base + pl->region->offset;
     const struct rte_mempool *const mp = pl->mp;
@@ -141,7 +142,7 @@ static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t 
     return i;
 }
 
-// How many of n frames come before the first that is not plain.
+// Returns the number of plain frames before the first that is not.
 static uint32_t count_plain(const struct rte_mempool *mp, struct rte_mbuf *const *frames, uint32_t n) {
     uint32_t k = 0;
     while (k < n && is_plain(mp, frames[k]))
@@ -149,7 +150,7 @@ static uint32_t count_plain(const struct rte_mempool *mp, struct rte_mbuf *const
     return k;
 }
 
-// The same by handles: the frames lie in b already, behind those that it has.
+// Appends n frames whose handles are already in b, behind its own, up to the first that is not plain.
 static uint32_t append_handles(const pool *pl, uint32_t n, dq_burst *b) {
     struct rte_mbuf *const *frames = frames_of(b) + b->n;
     look of = look_at(pl->mp, frames, n);
@@ -180,8 +181,8 @@ void rx_columns(dq_burst *b) {
     b->to_columns = NULL;
 }
 
-// Reads a call's worth of frames into b, at most max; how many came. Those that b can't have as they are wait
-// for rx_read.
+// Reads frames of one call into b, at most max; returns the number read. Frames that b cannot use unchanged
+// are left to rx_read.
 static uint32_t read_into(const dpdk_port *d, rx_state *s, dq_burst *b, uint32_t max) {
     struct rte_mbuf **to = b->to_columns ? frames_of(b) + b->n : s->got;
     uint32_t n = fetch(d, s, to, max), k;
@@ -197,7 +198,7 @@ static uint32_t read_into(const dpdk_port *d, rx_state *s, dq_burst *b, uint32_t
     return n;
 }
 
-// Packets from the start-th on came at this time. Handles that came first share one, until they get columns.
+// Sets the time of the packets from start on. The first handles share one value until they get columns.
 static void note_time(dq_burst *b, uint32_t start, int64_t now) {
     const uint32_t end = b->to_columns && start == 0 ? 1 : b->n;
     if (start == 0) b->same_ts = b->n;
@@ -208,14 +209,14 @@ static void note_time(dq_burst *b, uint32_t start, int64_t now) {
 uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     const dpdk_port *d = dpdk_of(p);
     rx_state *s = p->queues[0].state;
-    if (d->ts_offset >= 0) return 0; // rx_read looks for times
+    if (d->ts_offset >= 0) return 0; // only rx_read reads timestamps
     const uint32_t start = b->n;
     if (start == 0) {
         b->to_columns = b->queue->handles ? rx_columns : NULL;
         b->shortest = UINT32_MAX;
         b->longest = 0;
     }
-    while (b->n - start < room && s->first == s->n) { // what is left there is for rx_read
+    while (b->n - start < room && s->first == s->n) { // remaining frames are left to rx_read
         uint32_t left = room - (b->n - start), ask = RTE_MIN(RTE_MIN(left, d->chunk), d->most);
         if (read_into(d, s, b, ask) < ask) break;
     }

@@ -1,12 +1,12 @@
-// rx_summary.h: what the frames that a driver has just written have in common, without a decision for each.
+// rx_summary.h: summary of received frames, computed without branches.
 #ifndef DAQIRI_DPDK_RX_SUMMARY_H
 #define DAQIRI_DPDK_RX_SUMMARY_H
 
 #include "dpdk.h"
 
-// What a received batch has in common.
+// Summary of a received batch.
 typedef struct look {
-    bool plain; // all are whole, each in one buffer of the pool, with their tag in them
+    bool plain; // all frames are single-segment, in buffers of the pool, with their VLAN tags in place
     uint32_t shortest, longest;
     uint64_t bytes;
 } look;
@@ -14,8 +14,8 @@ typedef struct look {
 #ifdef __SSE4_1__
 #include <smmintrin.h>
 
-// A header's bytes [16, 32) have the number of its segments in the third 16 bits, its flags in the upper
-// half; its bytes [32, 48) the frame's length twice, in the second 32 bits and in the fifth 16.
+// Bytes [16, 32) of an mbuf hold nb_segs in the third 16-bit word and the flags in the upper half; bytes [32,
+// 48) hold the frame's length twice, in the second 32-bit and the fifth 16-bit word.
 _Static_assert(offsetof(struct rte_mbuf, nb_segs) == 16 + 4 &&
                    offsetof(struct rte_mbuf, ol_flags) == 16 + 8 &&
                    offsetof(struct rte_mbuf, pkt_len) == 32 + 4 &&
@@ -26,7 +26,7 @@ static inline __m128i look_words(const struct rte_mbuf *m, size_t at) {
     return _mm_load_si128((const __m128i *)(const void *)((const uint8_t *)m + at));
 }
 
-// n frames, at most 65536. The instructions are SSE4.1's, which DPDK asks for on x86.
+// Summarizes n frames, at most 65536. Uses SSE4.1, which DPDK requires on x86.
 static inline look look_at(const struct rte_mempool *mp, struct rte_mbuf *const *frames, uint32_t n) {
     const __m128i one = _mm_set_epi64x(0, (int64_t)1 << 32),
                   mask = _mm_set_epi64x(RTE_MBUF_F_RX_VLAN_STRIPPED, (int64_t)0xffff << 32);

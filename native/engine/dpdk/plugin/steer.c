@@ -1,11 +1,11 @@
-// steer.c: an interface's flow rules as rte_flow rules of the device, where it has queues for them and takes
-// them all.
+// steer.c: offloads an interface's flow rules to the device as rte_flow rules, if it has enough queues and
+// accepts all rules.
 //
-// They only help: the device puts a packet into its queue's device queue and marks it with its flow id. A
-// packet that comes without a mark (one with a tag that the device's rule doesn't see, one that was on its
-// way while rules changed, any on a device that can't mark) is classified by the software, which has all
-// rules always. So a rule that the device refuses takes the whole interface back to software, and nothing is
-// lost.
+// The offload is an optimization: the device puts a packet into the device queue of its queue and marks it
+// with its flow id. Packets without a mark (tagged ones that the device's rule does not cover, packets in
+// flight during a rule change, all packets of a device that cannot mark) are classified in software, which
+// always has all rules. A rule that the device rejects therefore returns the whole interface to software
+// without loss.
 #include "rule.h"
 
 #include <errno.h>
@@ -13,17 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST     4096     // rules in a device
-#define MARK_MAX 0x7fffef // a flow id's largest value: marks end at 0xffffef, and one bit is MARK_DONE
+#define MOST     4096     // limit of rules in a device
+#define MARK_MAX 0x7fffef // largest flow id: marks end at 0xffffef, and one bit is MARK_DONE
 #define SAID     8        // flow ids in a note
 
 static const char acts_alone[] = "a flow takes headers off";
 
-// ---- which rules a device may have ------------------------------------------------------------------------
+// ---- which rules can be offloaded -------------------------------------------------------------------------
 
 static bool ranges_meet(dq_port_range a, dq_port_range b) { return a.lo <= b.hi && b.lo <= a.hi; }
 
-// The one that a match says; 0: it says none.
+// Returns the IP protocol that a match implies; 0: none.
 static uint8_t protocol_of(const dq_match *m) {
     return any(m, DQ_MATCH_UDP_SRC | DQ_MATCH_UDP_DST)   ? 17
            : any(m, DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST) ? 6
@@ -31,7 +31,8 @@ static uint8_t protocol_of(const dq_match *m) {
                                                          : 0;
 }
 
-// No packet matches both. Rules that may meet are told apart by their order, which devices know little of.
+// Returns true if no packet matches both. Overlapping rules depend on their order, which devices hardly
+// support.
 static bool apart(const dq_match *a, const dq_match *b) {
     uint32_t both = a->set & b->set;
     if ((both & DQ_MATCH_UDP_DST) && !ranges_meet(a->udp_dst, b->udp_dst)) return true;
@@ -49,14 +50,15 @@ static bool apart(const dq_match *a, const dq_match *b) {
     return (both & DQ_MATCH_ETH_DST) && memcmp(a->eth_dst, b->eth_dst, 6) != 0;
 }
 
-// The same of whole rules: what a tunnel's outer headers leave open its own and those inside may tell.
+// Compares whole rules: tunnel rules whose outer headers overlap may differ in the tunnel or the inner
+// headers.
 static bool rules_apart(const steered *a, const steered *b) {
     if (apart(&a->outer, &b->outer)) return true;
     if (!tunnels(a) || !tunnels(b)) return false;
     return a->act.tunnel != b->act.tunnel || a->act.id != b->act.id || apart(&a->rule.match, &b->rule.match);
 }
 
-// Why the device is not even asked for the rules from `first` on; NULL: it is.
+// Returns why the rules from `first` on are not offloaded; NULL: they are.
 static const char *not_for_device(const dqi_port *p, const dpdk_port *d, uint32_t first) {
     if (p->n_queues != p->iface->n_rx) return "the device has fewer queues";
     if (d->n_steered > MOST) return "there are too many";
@@ -71,7 +73,7 @@ static const char *not_for_device(const dqi_port *p, const dpdk_port *d, uint32_
     return NULL;
 }
 
-// ---- in the device ----------------------------------------------------------------------------------------
+// ---- rules in the device ----------------------------------------------------------------------------------
 
 static void destroy(const dpdk_port *d, steered *r) {
     struct rte_flow_error e;
@@ -90,7 +92,7 @@ static void destroy_all(dpdk_port *d) {
     async_wait(d);
     for (uint32_t k = 0; k < d->n_steered; k++)
         destroy(d, &d->steered[k]);
-    async_wait(d); // who gives up doesn't look at marks any more
+    async_wait(d); // marks are ignored from now on
 }
 
 static void remove_all(dpdk_port *d) {
@@ -100,7 +102,7 @@ static void remove_all(dpdk_port *d) {
     d->n_steered = 0;
 }
 
-// Says, once of each, whose actions the device carries out, and whose software does.
+// Reports, once for each kind, which flows' actions are executed by the device and which by software.
 static void say_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool device) {
     char ids[12 * SAID + 16] = "";
     uint32_t n = 0, at = 0;
@@ -115,7 +117,7 @@ static void say_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool devic
                p->iface->conf.name, device ? "the device" : "software", ids, n > SAID ? " and more" : "");
 }
 
-// Software has all of it from here on, until there are no rules.
+// Returns all rules to software until the interface has none.
 static void give_up(dqi_port *p, dpdk_port *d, const char *why) {
     p->marks = false;
     destroy_all(d);
@@ -125,8 +127,8 @@ static void give_up(dqi_port *p, dpdk_port *d, const char *why) {
     host->note(p->iface->session, "interface %s: flows: software: %s", p->iface->conf.name, why);
 }
 
-// Rules never meet, so their priorities mean nothing; but devices over the kernel's tc want one for each
-// kind of packet, and others know one alone.
+// Creates a rule. Rules never overlap, so priorities have no meaning; devices based on the kernel's tc
+// require one for each kind of packet, while others accept only 0.
 static struct rte_flow *create_at(const dpdk_port *d, const words *w, uint32_t priority, const char **why) {
     const struct rte_flow_attr attr = {.ingress = 1, .priority = priority};
     struct rte_flow_error e = {0};
@@ -138,22 +140,22 @@ static struct rte_flow *create_at(const dpdk_port *d, const words *w, uint32_t p
     return f;
 }
 
-// The same rule with its flow's action. The device marks what it has done. Not by a template: a refusal comes
-// too late there.
+// Creates the rule with its flow's action; the device marks the packets it changed. Not by a template, which
+// reports a rejection too late.
 static bool create_acting(dqi_port *p, const dpdk_port *d, steered *r) {
     words w;
     const char *why;
     uint8_t forms[RULE_FORMS];
     if (r->rule.n_actions == 0) return false;
-    rule_forms(r, false, forms); // one
+    rule_forms(r, false, forms); // exactly one
     rule_translate(p->iface, r, forms[0], true, true, &w);
-    p->transforms = true; // packets come at once
+    p->transforms = true; // packets may arrive immediately
     r->async[0] = false;
     r->flows[0] = create_at(d, &w, w.kind, &why);
     return r->done = r->flows[0] != NULL;
 }
 
-// Puts the rule into the device, in all its forms; false: *why says why not.
+// Creates the rule in all its forms; on failure returns false with the reason in *why.
 static bool create(dqi_port *p, const dpdk_port *d, steered *r, bool marks, const char **why) {
     if (marks && r->rule.flow_id > MARK_MAX) {
         *why = "a flow id is larger than marks may be";
@@ -175,7 +177,7 @@ static bool create(dqi_port *p, const dpdk_port *d, steered *r, bool marks, cons
     return true;
 }
 
-// Whether the device marks packets shows with the first rule.
+// Creates the first rule and thereby detects whether the device can mark packets.
 static bool create_first(dqi_port *p, dpdk_port *d, steered *r, const char **why) {
     d->marks = true;
     if (create(p, d, r, true, why) && !(*why = async_wait(d))) return true;
@@ -191,7 +193,7 @@ static bool is_gone(uint64_t order, const dq_rule *gone, uint32_t n) {
     return false;
 }
 
-// NULL, or why the device keeps one.
+// Removes rules; returns NULL, or why the device keeps one.
 static const char *take_out(dpdk_port *d, const dq_rule *gone, uint32_t n) {
     uint32_t kept = 0;
     for (uint32_t k = 0; k < d->n_steered; k++) {
@@ -204,7 +206,7 @@ static const char *take_out(dpdk_port *d, const dq_rule *gone, uint32_t n) {
     return async_wait(d);
 }
 
-// Puts the rules from `first` on into the device: NULL, or why not.
+// Creates the rules from `first` on; returns NULL or the reason for failure.
 static const char *put_in(dqi_port *p, dpdk_port *d, uint32_t first) {
     const char *why = NULL;
     for (uint32_t k = first; k < d->n_steered; k++) {
@@ -242,11 +244,11 @@ static const char *take_in(dqi_port *p, dpdk_port *d, const dq_rule *add, uint32
     return why || !d->started ? why : put_in(p, d, first);
 }
 
-// ---- alone with its rules ---------------------------------------------------------------------------------
+// ---- isolation --------------------------------------------------------------------------------------------
 //
-// An isolated interface behind which there is one of the kernel's leaves that what no rule wants: the device
-// then gets what its rules say and nothing else. So rules have all their forms, and none may be software's
-// alone.
+// On an isolated interface with a kernel interface behind it, unmatched frames stay with the kernel: the
+// device delivers only frames that its rules match. So rules are created in all their forms, and none may be
+// left to software.
 
 static const char *not_isolated(const dqi_port *p, const dpdk_port *d) {
     if (atomic_load(&p->iface->responder)) return "the program answers for the interface's addresses itself";
@@ -268,7 +270,7 @@ void steer_prepare(dqi_port *p) {
                why ? "software: " : "device: what no rule wants stays with the kernel", why ? why : "");
 }
 
-// The device gives everything again; false: it goes on as it is.
+// Ends isolation: the device delivers all frames again; returns false if it stays isolated.
 static bool mingle(dqi_port *p, dpdk_port *d) {
     struct rte_flow_error e;
     if (d->isolated && rte_flow_isolate(d->id, 0, &e) != 0) return false;

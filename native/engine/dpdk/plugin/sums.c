@@ -1,4 +1,4 @@
-// sums.c: checksums that a device computes.
+// sums.c: checksum offload on transmit.
 #include "dpdk.h"
 
 uint8_t sums_offered(uint64_t offloads) {

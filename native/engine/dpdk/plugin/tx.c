@@ -1,19 +1,19 @@
-// tx.c: bursts to a device's queue. A buffer that nobody else holds goes as it is and comes back to its
-// region when the device has sent it; any other packet is copied into a buffer of the engine's.
+// tx.c: bursts to a device's queue. A buffer without other references is passed by reference and returns to
+// its region when the device has sent it; other packets are copied into a buffer of the engine.
 #include "dpdk.h"
 
 #include <string.h>
 
 #define LINK_LOOK_NS 1000000
-#define STUCK_NS     1000000 // how long a device that takes nothing is asked without a pause
+#define STUCK_NS     1000000 // time for which a device that accepts no packets is retried continuously
 
-// Some packets of a burst on their way into the device.
+// Packets of a burst in one call to the device.
 typedef struct chunk {
     dq_burst *b;
     uint32_t first, n; // packets first .. first + n of b are frames[0..n)
-    bool own;          // the burst's buffers may be handed over
-    bool plain;        // all are handed over, and the burst doesn't know yet
-    uint32_t copied;   // of the frames
+    bool own;          // the burst's buffers may be passed by reference
+    bool plain;        // all are passed by reference, and b->bufs is not yet updated
+    uint32_t copied;   // number of copied frames
     struct rte_mbuf *frames[BURST_MAX];
 } chunk;
 
@@ -24,7 +24,7 @@ static uint32_t frame_len(const dq_burst *b, uint32_t i) {
     return len;
 }
 
-// The pool of a buffer, NULL: its region has none.
+// Returns the pool of a buffer; NULL: its region has none.
 static pool *find_pool(bound *all, tx_state *t, uint32_t id) {
     pool *pl = t->pool;
     if (pl && id - pl->region->first_id < pl->region->conf.num_bufs) return pl;
@@ -35,7 +35,7 @@ static pool *find_pool(bound *all, tx_state *t, uint32_t id) {
     return NULL;
 }
 
-// Points the header of the buffer of segment s of packet i at its bytes; NULL: it has none.
+// Sets up the mbuf of the buffer of segment s of packet i; NULL: it has none.
 static struct rte_mbuf *header_of(bound *all, tx_state *t, const dq_burst *b, uint32_t s, uint32_t i) {
     uint32_t id = b->bufs[s][i];
     pool *pl = find_pool(all, t, id);
@@ -56,7 +56,7 @@ static void unlink_parts(struct rte_mbuf *m) {
     }
 }
 
-// Packet i in the burst's own buffers, linked; NULL: it must be copied.
+// Returns packet i as a chain of the burst's own buffers; NULL: it must be copied.
 static struct rte_mbuf *own_frame(const dpdk_port *d, tx_state *t, const dq_burst *b, uint32_t i) {
     struct rte_mbuf *first = header_of(d->bound, t, b, 0, i), *last = first;
     for (uint32_t s = 1; first && s < b->nseg; s++) {
@@ -74,7 +74,7 @@ static struct rte_mbuf *own_frame(const dpdk_port *d, tx_state *t, const dq_burs
     return first;
 }
 
-// A copy of packet i in a buffer of the engine's; NULL: none is free.
+// Returns a copy of packet i in a buffer of the engine; NULL: none is free.
 static struct rte_mbuf *copied_frame(const tx_state *t, const dq_burst *b, uint32_t i) {
     struct rte_mbuf *m = rte_pktmbuf_alloc(t->copies);
     for (uint32_t s = 0; m && s < b->nseg; s++) {
@@ -84,14 +84,14 @@ static struct rte_mbuf *copied_frame(const tx_state *t, const dq_burst *b, uint3
     return m;
 }
 
-// Why a frame of this length can't go: DQ_REASONS, it can.
+// Returns why a frame of this length cannot be sent; DQ_REASONS: it can.
 static dq_reason refusal(const dpdk_port *d, uint32_t len) {
-    if (len < RTE_ETHER_HDR_LEN) return DQ_DROP_SEND_ERROR; // its buffer was freed, say
+    if (len < RTE_ETHER_HDR_LEN) return DQ_DROP_SEND_ERROR; // for example, its buffer was freed
     return len > atomic_load_explicit(&d->max_frame, memory_order_relaxed) ? DQ_DROP_TOO_LONG : DQ_REASONS;
 }
 
-// The common case, whole bursts of one segment in buffers of one region: no decision on the way. False: one
-// packet at least is another matter.
+// Fast path without branches for whole bursts of one segment in buffers of one region. Returns false if any
+// packet needs another path.
 static bool fill_plain(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
     const dq_burst *b = c->b;
     const uint32_t n = max < d->chunk ? max : d->chunk, i = c->first;
@@ -121,7 +121,7 @@ static bool fill_plain(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) 
     return true;
 }
 
-// Makes frames of at most max packets, up to the first that can't go or has no buffer.
+// Prepares at most max packets, up to the first that cannot be sent or has no buffer.
 static void fill(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
     const dq_burst *b = c->b;
     c->n = c->copied = 0;
@@ -141,8 +141,8 @@ static void fill(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
     }
 }
 
-// The burst loses the buffers of the frames that went as they are; those that did not go are as before. The
-// copies that went.
+// Removes the buffers of frames sent by reference from the burst and restores unsent frames. Returns the
+// number of copies sent.
 static uint32_t settle(const tx_state *t, chunk *c, uint32_t sent) {
     dq_burst *b = c->b;
     uint32_t copies = 0;
@@ -162,12 +162,12 @@ static uint32_t settle(const tx_state *t, chunk *c, uint32_t sent) {
     return copies;
 }
 
-// Whether the device may have the burst's own buffers.
+// Returns true if the device may take the burst's own buffers.
 static bool goes_itself(const dpdk_port *d, const dq_burst *b) {
     return !d->own_only && dqi_burst_detachable(b) && (b->nseg == 1 || d->links);
 }
 
-// The burst, of one segment, loses the buffers of packets [from, to).
+// Removes the buffers of packets [from, to) from the burst, which has one segment.
 static void disown(dq_burst *b, uint32_t from, uint32_t to) {
     for (uint32_t i = from; i < to; i++)
         b->bufs[0][i] = DQI_NO_BUF;
@@ -181,7 +181,7 @@ static uint64_t bytes_of(const dq_burst *b, uint32_t first, uint32_t n) {
     return bytes;
 }
 
-// The driver can't send the first of the frames: that packet is dropped. 1.
+// Drops the first frame, which the driver cannot send; returns 1.
 static uint32_t refused(dq_queue *q, chunk *c) {
     if (!c->plain) settle(q->engine, c, 0);
     c->plain = false; // the burst still has its buffers
@@ -189,8 +189,8 @@ static uint32_t refused(dq_queue *q, chunk *c) {
     return 1;
 }
 
-// Sends what it can of packets [first, first + n), at most a chunk; the number gone, dropped ones included.
-// *stuck: the device takes no more now.
+// Sends at most a chunk of packets [first, first + n); returns the number sent or dropped. Sets *stuck if the
+// device accepts no more for now.
 static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
     const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
     tx_state *t = q->engine;
@@ -216,7 +216,7 @@ static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
     return sent;
 }
 
-// A card drops without a word what it is given before its link has come up: until then packets wait.
+// Packets wait until the link is up, because a NIC silently drops packets before that.
 static bool has_link(dpdk_port *d, int64_t now) {
     if (atomic_load_explicit(&d->up, memory_order_relaxed)) return true;
     int64_t at = atomic_load_explicit(&d->link_looked, memory_order_relaxed);
@@ -227,9 +227,9 @@ static bool has_link(dpdk_port *d, int64_t now) {
     return up;
 }
 
-// The device takes none of n packets now: for a while it is asked again as soon as others have had the core,
-// then the more seldom the longer it lasts. Of a kernel's interface that is down or gone it is known that it
-// won't: they are dropped. How many are.
+// Handles a device that accepts none of n packets: retries continuously for a while, then at growing
+// intervals. If the kernel's interface is down or removed, the packets are dropped. Returns the number
+// dropped.
 static int wait(dq_queue *q, const dpdk_port *d, dq_burst *b, uint32_t first, uint32_t n) {
     tx_state *t = q->engine;
     if (t->stuck == 0) t->stuck = q->now_ns;
@@ -254,13 +254,13 @@ static uint64_t frame_bytes(struct rte_mbuf *const *frames, uint32_t n) {
     return bytes;
 }
 
-// Whether the device may have the frames of a burst that nobody has looked at.
+// Returns true if the frames of a burst of handles can be sent without filling its columns.
 static bool handles_go(const dpdk_port *d, const dq_burst *b) {
     return b->shortest >= RTE_ETHER_HDR_LEN &&
            b->longest <= atomic_load_explicit(&d->max_frame, memory_order_relaxed) && goes_itself(d, b);
 }
 
-// Sends packets of a burst that nobody has looked at as they came; the number gone.
+// Sends packets of a burst of handles unchanged; returns the number sent.
 static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, bool *stuck) {
     const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
     tx_state *t = q->engine;
@@ -286,13 +286,13 @@ static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
     return done;
 }
 
-// The same of a burst with columns; what can't go is dropped.
+// Sends packets of a burst with columns; drops those that cannot be sent.
 static uint32_t send_columns(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, bool *stuck) {
     const dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
     chunk c;
     c.b = b;
     c.own = goes_itself(d, b);
-    uint32_t done = 0, from = first; // from: the burst doesn't know of those sent since
+    uint32_t done = 0, from = first; // from: first packet whose buffer is still in the burst
     while (done < n && !*stuck) {
         c.first = first + done;
         uint32_t k = send_some(q, &c, n - done, stuck);
