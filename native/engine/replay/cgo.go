@@ -1,4 +1,4 @@
-// Package replay is the engine replay: captures as receive queues.
+// Package replay is the pcap engine: capture files as receive queues.
 package replay
 
 /*

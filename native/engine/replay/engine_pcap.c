@@ -1,9 +1,9 @@
-// engine_pcap.c: replays a capture as the receive queues of an interface: a driver of raw Ethernet
-// (ethernet.h) whose one device queue is a file. Its transmit queues, where a configuration is run from a
-// capture, count what they are given and let it go.
+// engine_pcap.c: replays a capture as the receive queues of an interface: a raw Ethernet driver (ethernet.h)
+// whose only device queue is a file. Its transmit queues, used when a configuration is run on a capture,
+// count and discard packets.
 //
-// Nothing is lost for want of room: while a queue that is read has no buffer or descriptor free, the file
-// waits.
+// Packets are never lost for lack of room: the file waits while a queue that is read has no free buffer or
+// descriptor.
 #include "core/dq_burst.h"
 #include "core/burst.h"
 #include "pipeline/engine.h"
@@ -21,24 +21,24 @@
 #include <string.h>
 
 #define PREFIX      "pcap:"
-#define MOST_OTHERS 1024  // frames that are not for the interface, looked at in one read
-#define AGAIN_NS    20000 // until the file, or a queue that has no room, is looked at again
+#define MOST_OTHERS 1024  // limit of frames for other receivers in one read
+#define AGAIN_NS    20000 // interval between polls for the file, or for room in a queue
 
 typedef struct pcap_port {
     dqi_replay replay;
-    _Atomic int64_t due_ns; // when the device queue has a packet, as far as is known
-    _Atomic bool starved;   // a queue had no room at the last look
+    _Atomic int64_t due_ns; // time of the next packet, as far as known
+    _Atomic bool starved;   // a queue had no room at the last poll
     _Atomic bool stopped;
-    // of an interface of payloads
+    // for interfaces of payloads
     dqi_replay_udp udp;
     dqi_sockaddr peers[DQI_ETH_PIECES]; // of the pieces of the last read
 } pcap_port;
 
 static pcap_port *state_of(const dqi_port *p) { return p->state; }
 
-// ---- the device queue -------------------------------------------------------------------------------------
+// ---- device queue -----------------------------------------------------------------------------------------
 
-// How many packets every queue that is read has room for, whichever of them they are for.
+// Returns the number of packets for which every queue that is read has room, whichever queue they belong to.
 static uint32_t room_for_all(const dqi_port *p, const dq_queue *reader) {
     const dq_iface *i = p->iface;
     uint32_t room = UINT32_MAX;
@@ -54,14 +54,14 @@ static uint32_t room_for_all(const dqi_port *p, const dq_queue *reader) {
     return room;
 }
 
-// No more comes.
+// Returns true if no further packets follow.
 static bool is_over(const pcap_port *s) {
     return atomic_load_explicit(&s->stopped, memory_order_relaxed) || dqi_replay_ended(&s->replay);
 }
 
 static void look_at(pcap_port *s, int64_t ns) { atomic_store_explicit(&s->due_ns, ns, memory_order_relaxed); }
 
-// How many packets may be read at `now`, at most max. *due: when to look again.
+// Returns how many packets may be read at `now`, at most max; sets *due to the time of the next poll.
 static uint32_t room_to_read(dqi_port_queue *l, uint32_t max, int64_t now, int64_t *due) {
     pcap_port *s = state_of(l->port);
     uint32_t room = room_for_all(l->port, l->reader);
@@ -92,7 +92,7 @@ static uint32_t read_lane(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
     return n;
 }
 
-// The same for payloads; frames that are no datagrams for the interface end here, some of them a call.
+// Reads payloads; frames that are not datagrams for the interface are dropped, a limited number per call.
 static uint32_t read_payloads(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
     dqi_port *p = l->port;
     const dq_iface *i = p->iface;
@@ -132,14 +132,14 @@ static uint32_t read_payloads(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
     return n;
 }
 
-static void release_lane(dqi_port_queue *l) { (void)l; } // chunks are given back before the next read
+static void release_lane(dqi_port_queue *l) { (void)l; } // chunks are released before the next read
 
 static int arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
     (void)l, (void)q, (void)fds, (void)max;
     return 0;
 }
 
-// Delivers what a queue has where no more comes, or nothing can come before it is delivered.
+// Delivers a partial burst if no packet can follow before its delivery.
 static int pcap_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     pcap_port *s = state_of(dqi_port_of(q->iface));
     int n = dqi_eth_rx(q, b, room);
@@ -154,7 +154,7 @@ static int pcap_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return n;
 }
 
-// What it discards is what was read: the file stays where it is.
+// Discards only packets that were read; the file position stays.
 static int64_t pcap_flush(dq_queue *q) { return dqi_eth_flush_inbox(q); }
 
 // ---- transmit ---------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ static int count_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     return (int)n;
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
 static void say_how(const dq_iface *i) {
     const dq_replay_conf *r = &i->conf.replay;
@@ -237,7 +237,7 @@ static int mac(const dqi_port *p, uint8_t out[6]) {
     return DQ_OK;
 }
 
-// Whatever was captured comes.
+// All captured packets are delivered, whatever was joined.
 static int multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag) {
     dqi_group g;
     (void)join;
@@ -282,10 +282,10 @@ bool dq_iface_source(const dq_iface *i, dq_source *out) {
     return true;
 }
 
-// ---- the socket of an interface of payloads ---------------------------------------------------------------
+// ---- socket of an interface of payloads -------------------------------------------------------------------
 //
-// Nobody connects to it, as nobody does to a UDP socket, so that whoever listens to its connections hears
-// nothing. Its own connection, 0, is all there is.
+// As with a UDP socket, there are no incoming connections and therefore no connection events; the only
+// connection is 0.
 
 static int conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag) {
     (void)conn;

@@ -1,4 +1,4 @@
-// readahead.c: `filled` and `taken` count chunks; each has one writer.
+// readahead.c: `filled` and `taken` count chunks; each has a single writer.
 #include "core/thread.h"
 #include "engine/replay/readahead.h"
 #include "core/err.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 50 // for a pipe that is silent, where whoever uses it waits
+#define PATIENCE_MS 50 // wait for an idle pipe when its consumer blocks
 
 static uint32_t get(_Atomic uint32_t *v) { return atomic_load_explicit(v, memory_order_acquire); }
 
@@ -33,8 +33,8 @@ static void read_chunk(dqi_readahead *r, dqi_chunk *k) {
     }
 }
 
-// Waits until the pipe has something, or its end. False: the thread is to end, or without one nothing has
-// come for a while.
+// Waits until the pipe is readable or closed. Returns false if the thread shall exit or, without a thread, on
+// a timeout.
 static bool wait_readable(dqi_readahead *r) {
     struct pollfd fds[2] = {[1] = {.fd = r->fd, .events = POLLIN}};
     if (!r->threaded) return poll(fds + 1, 1, PATIENCE_MS) > 0;
@@ -49,7 +49,7 @@ static bool wait_readable(dqi_readahead *r) {
     return true;
 }
 
-// Reads what is there; false: nothing.
+// Reads the available data; false: none.
 static bool read_stream(dqi_readahead *r, dqi_chunk *k) {
     struct pollfd fd = {.fd = r->fd, .events = POLLIN};
     *k = (dqi_chunk){.bytes = k->bytes};
@@ -65,7 +65,7 @@ static bool read_stream(dqi_readahead *r, dqi_chunk *k) {
     return true;
 }
 
-// Fills one chunk; false: there is no empty one, or nothing left to be read.
+// Fills one chunk; returns false if none is empty or everything was read.
 static bool fill(dqi_readahead *r) {
     uint32_t n = atomic_load_explicit(&r->filled, memory_order_relaxed);
     if (r->done || n - get(&r->taken) == DQI_CHUNKS) return false;
@@ -102,12 +102,12 @@ static void *read_on(void *arg) {
     return NULL;
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
 // path NULL: standard input.
 static int open_file(dqi_readahead *r, const char *path, dq_diag *diag) {
     struct stat st;
-    // A pipe must not hold the open up.
+    // The open of a pipe must not block.
     r->fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     if (!path) path = "standard input";
     if (r->fd < 0 || fstat(r->fd, &st) != 0)
@@ -163,7 +163,7 @@ void dqi_readahead_close(dqi_readahead *r) {
     *r = (dqi_readahead){.fd = -1, .wake = {.fd = -1}};
 }
 
-// ---- the user's side --------------------------------------------------------------------------------------
+// ---- consumer ---------------------------------------------------------------------------------------------
 
 dqi_chunk *dqi_readahead_at(dqi_readahead *r, uint32_t k) {
     uint32_t n = atomic_load_explicit(&r->taken, memory_order_relaxed) + k;

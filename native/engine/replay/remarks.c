@@ -1,5 +1,5 @@
-// remarks.c: most packets of an interface have the same remark, which their link has ready. Others (comments,
-// flags, losses) are found by hash. At most MOST different ones are kept; what more there is counts as lost.
+// remarks.c: most packets of an interface share one remark, stored in their link. Others (comments, flags,
+// drop counts) are looked up by hash; at most MOST different ones are stored, further ones count as lost.
 #include "engine/replay/remarks.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static dqi_origin_link *new_link(dqi_remarks *r, const dqi_capture_link *l) {
     return link;
 }
 
-// The link of the interface that p came from; NULL: nothing is said of it, or there is no memory.
+// Returns the link of p's interface; NULL if it has no metadata, or no memory is free.
 static const dqi_origin_link *link_of(dqi_remarks *r, const dqi_capture *c, const dqi_capture_packet *p) {
     const dqi_capture_link *l = &c->links[p->interface];
     if (!l->name[0] && !l->about[0] && l->fcs < 0 && c->n_links == 1) return NULL;
@@ -78,7 +78,7 @@ static bool grow(dqi_remarks *r) {
     return true;
 }
 
-// The kept remark that is like m; NULL: there is no room for it.
+// Returns the stored remark equal to m; NULL if it cannot be stored.
 static const dqi_remark *kept(dqi_remarks *r, const dqi_remark *m) {
     if (2 * r->n >= r->cap && !grow(r)) return NULL;
     uint32_t at = (uint32_t)hash(m) & (r->cap - 1);
@@ -94,7 +94,7 @@ const dqi_remark *dqi_remarks_of(dqi_remarks *r, const dqi_capture *c, const dqi
     const dqi_origin_link *link = link_of(r, c, p);
     if (p->comment_len == 0 && !p->has_flags && p->dropped == 0) return link ? &link->plain : NULL;
     dqi_remark m;
-    memset(&m, 0, sizeof m); // its padding is hashed, too
+    memset(&m, 0, sizeof m); // padding is hashed too
     m.link = link;
     m.dropped = p->dropped;
     m.flags = p->flags;

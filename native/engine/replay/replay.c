@@ -1,4 +1,4 @@
-// replay.c: loop after loop the times go on: each begins a mean gap after the last packet of the one before.
+// replay.c: each loop begins a mean gap after the last packet of the one before, so times increase.
 #include "engine/replay/replay.h"
 #include "core/err.h"
 #include "pipeline/queue.h"
@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AGAIN_NS  50000    // until a chunk that is being read is looked for again
-#define PIPE_NS   10000000 // the same of a pipe, whose reader kicks
-#define LEAST_GAP 1000     // ns between two loops
-#define LONE_GAP  1000000  // the same where one packet is all there is
+#define AGAIN_NS  50000    // interval between polls for a chunk that is being read
+#define PIPE_NS   10000000 // same for a pipe, whose reader kicks
+#define LEAST_GAP 1000     // minimum ns between two loops
+#define LONE_GAP  1000000  // same for a capture of a single packet
 #define LATEST_NS 4e18     // after the first packet
 
 static void end(dqi_replay *r) {
@@ -22,7 +22,7 @@ static void end(dqi_replay *r) {
 
 static void count_bad(dqi_replay *r) { dqi_add_shared(&r->c->extra[DQ_EXTRA_BAD_RECORDS], 1); }
 
-// Keeps and reports the first fault; later ones are ignored.
+// Stores and reports the first error; later ones are ignored.
 static __attribute__((format(printf, 2, 3))) void set_fault(dqi_replay *r, const char *fmt, ...) {
     char what[230];
     va_list ap;
@@ -35,7 +35,7 @@ static __attribute__((format(printf, 2, 3))) void set_fault(dqi_replay *r, const
     dqi_note(r->iface->session, "%s", r->fault);
 }
 
-// The file can't be read any further.
+// Ends the replay with an error.
 static void fail(dqi_replay *r, const char *why) {
     char rest[64] = "what follows is not replayed";
     uint64_t size = dqi_readahead_size(&r->ahead);
@@ -54,7 +54,7 @@ static void say_cut(dqi_replay *r) {
               (unsigned long long)r->pos, (unsigned long long)r->left);
 }
 
-// ---- the next packet --------------------------------------------------------------------------------------
+// ---- next packet ------------------------------------------------------------------------------------------
 
 static void advance(dqi_replay *r, uint64_t n) {
     uint64_t here = n < r->left ? n : r->left;
@@ -64,7 +64,7 @@ static void advance(dqi_replay *r, uint64_t n) {
     r->skip = n - here;
 }
 
-// Says once what the capture has that packets don't bring along.
+// Reports once which contents of the capture are not passed on with packets.
 static void say_left_out(dqi_replay *r) {
     if (r->told_left_out || (r->capture.unread == 0 && r->remarks.lost == 0)) return;
     r->told_left_out = true;
@@ -98,8 +98,8 @@ static void next_loop(dqi_replay *r) {
     r->pos = r->skip = r->packets = 0;
 }
 
-// Goes on to the next chunk, with what is left of this one in front of it; false: that isn't there yet, or
-// the file is at its end.
+// Advances to the next chunk and copies the remainder of this one in front of it. Returns false if that chunk
+// is not yet read or the replay has ended.
 static bool next_chunk(dqi_replay *r) {
     dqi_chunk *k = dqi_readahead_at(&r->ahead, 0);
     if (k->last) {
@@ -133,19 +133,19 @@ static bool enter_chunk(dqi_replay *r) {
     return true;
 }
 
-// Gives the packet that was read its time in this loop.
+// Converts the packet's time to this loop.
 static void note_time(dqi_replay *r) {
     int64_t ts = r->next.ts;
     if (ts == DQ_NO_TIME) return;
     if (r->first_ns == DQ_NO_TIME) r->first_ns = r->last_ns = ts;
     if (ts > r->last_ns) r->last_ns = ts;
     r->next.ts = ts + r->shift_ns;
-    if (atomic_load_explicit(&r->origin_ns, memory_order_relaxed) == DQ_NO_TIME) // only this thread writes it
+    if (atomic_load_explicit(&r->origin_ns, memory_order_relaxed) == DQ_NO_TIME) // single writer
         atomic_store(&r->origin_ns, r->next.ts);
 }
 
-// The packet that was read can't be made a frame: it is counted. A capture whose packets are all of a link
-// that can't ends here.
+// Counts a packet that cannot be converted to a frame. If the link type of the whole capture is unsupported,
+// the replay ends.
 static void pass_by(dqi_replay *r) {
     uint32_t link = r->next.link;
     char why[96];
@@ -165,21 +165,20 @@ static void pass_by(dqi_replay *r) {
     dqi_add_shared(&r->c->dropped[DQ_DROP_OTHER_LINK], 1);
 }
 
-// The packet that was read, as an Ethernet frame with its time in this loop.
+// Converts the packet to an Ethernet frame and sets its time in this loop.
 static void accept(dqi_replay *r) {
     if (!dqi_capture_frame(&r->next)) {
         pass_by(r);
         return;
     }
     note_time(r);
-    bool bare =
-        r->capture.form == DQI_CAPTURE_PCAP && r->capture.links[0].fcs < 0; // a pcap says nothing else
+    bool bare = r->capture.form == DQI_CAPTURE_PCAP && r->capture.links[0].fcs < 0; // pcap has no metadata
     r->remark = bare ? NULL : dqi_remarks_of(&r->remarks, &r->capture, &r->next);
     r->packets++;
     r->valid = true;
 }
 
-// Reads on until there is a packet; false: none now, or never again.
+// Reads until a packet is available; returns false if there is none now or the replay has ended.
 static bool fetch(dqi_replay *r, bool busy) {
     while (!dqi_replay_ended(r) && enter_chunk(r)) {
         size_t used = 0;
@@ -201,13 +200,13 @@ static bool fetch(dqi_replay *r, bool busy) {
     return false;
 }
 
-// ---- when -------------------------------------------------------------------------------------------------
+// ---- schedule ---------------------------------------------------------------------------------------------
 
-// ns from the first packet to this one.
+// Returns the ns from the first packet to this one.
 static double after_first(const dqi_replay *r) {
     const dq_replay_conf *conf = &r->iface->conf.replay;
     if (conf->bps > 0 || conf->pps > 0) return r->spent_ns;
-    if (r->next.ts == DQ_NO_TIME) return 0; // with the one before it
+    if (r->next.ts == DQ_NO_TIME) return 0; // at once after the packet before it
     return (double)(r->next.ts - atomic_load_explicit(&r->origin_ns, memory_order_relaxed)) / conf->speed;
 }
 
@@ -218,16 +217,16 @@ static void set_due(dqi_replay *r, int64_t now) {
         r->base_ns = r->due_ns = now;
     }
     r->timed = true;
-    if (conf->bps <= 0 && conf->pps <= 0 && conf->speed <= 0) return; // flat out
+    if (conf->bps <= 0 && conf->pps <= 0 && conf->speed <= 0) return; // no pacing
     double ns = after_first(r);
     int64_t due = r->base_ns + (int64_t)(ns < LATEST_NS ? ns : LATEST_NS);
-    if (due > r->due_ns) r->due_ns = due; // packets whose times go back follow at once
+    if (due > r->due_ns) r->due_ns = due; // packets with decreasing times follow immediately
 }
 
 bool dqi_replay_next(dqi_replay *r, int64_t now, bool busy, int64_t *due) {
     if (!r->valid && !fetch(r, busy)) {
         bool stay =
-            busy || dqi_replay_ended(r) || dqi_virtual(r->iface->session); // its time waits for a pipe
+            busy || dqi_replay_ended(r) || dqi_virtual(r->iface->session); // virtual time waits for a pipe
         *due = stay ? now : now + (r->ahead.stream ? PIPE_NS : AGAIN_NS);
         return false;
     }
@@ -243,7 +242,7 @@ void dqi_replay_took(dqi_replay *r) {
     r->valid = r->timed = false;
 }
 
-// ---- life -------------------------------------------------------------------------------------------------
+// ---- open and close ---------------------------------------------------------------------------------------
 
 int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *c, dq_diag *diag) {
     r->iface = i;
@@ -253,7 +252,7 @@ int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *
     snprintf(r->path, sizeof r->path, "%s", strcmp(path, "-") == 0 ? "standard input" : path);
     int err = dqi_readahead_open(&r->ahead, path, i->conf.replay.loops, i, diag);
     if (err != DQ_OK) return err;
-    if (r->ahead.stream) return DQ_OK; // it may bring its first packet in an hour
+    if (r->ahead.stream) return DQ_OK; // its first packet may arrive much later
     if (fetch(r, false)) return DQ_OK;
     if (atomic_load(&r->faulty) && !r->is_cut) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s", r->fault);
     if (r->capture.form == DQI_CAPTURE_NEW)

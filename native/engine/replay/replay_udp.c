@@ -1,6 +1,6 @@
-// replay_udp.c: a server takes what goes to its port: at its local address, or at any where that is
-// unspecified, and at the groups that it has joined. A client takes what comes from its remote address, to
-// its local one where it has one. A capture does not say which addresses were its host's.
+// replay_udp.c: a server receives datagrams sent to its port: at its local address (any, if unspecified) and
+// at the groups that it joined. A client receives those from its remote address, sent to its local address if
+// it has one. A capture does not contain the addresses of its host.
 #include "core/dq_ledger.h"
 #include "core/dq_core.h"
 #include "engine/replay/replay_udp.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// ---- opening ----------------------------------------------------------------------------------------------
+// ---- open -------------------------------------------------------------------------------------------------
 
 static int resolve(const dq_iface *i, const char *host, uint16_t port, dqi_sockaddr *out, dq_diag *diag) {
     const char *why;
@@ -28,7 +28,7 @@ int dqi_replay_udp_open(dqi_replay_udp *u, const dq_iface *i, dq_diag *diag) {
     if (u->n_local < 0) return u->n_local;
     if (!c->server) u->n_remote = resolve(i, c->remote_host, c->remote_port, u->remote, diag);
     if (u->n_remote < 0) return u->n_remote;
-    if (u->n_remote > 0 && dqi_addr_is_multicast(&u->remote[0])) u->n_remote = 0; // its members answer
+    if (u->n_remote > 0 && dqi_addr_is_multicast(&u->remote[0])) u->n_remote = 0; // members answer
     if (u->n_local == 1 && dqi_addr_is_multicast(&u->local[0]) && !dqi_addr_is_ssm(&u->local[0])) {
         u->groups[u->n_groups++] = (dqi_group){.group = u->local[0]};
         u->own = true;
@@ -39,7 +39,7 @@ int dqi_replay_udp_open(dqi_replay_udp *u, const dq_iface *i, dq_diag *diag) {
 // ---- groups -----------------------------------------------------------------------------------------------
 
 static int join_group(dqi_replay_udp *u, const dqi_group *g) {
-    if (u->own && dqi_addr_same_host(&u->groups[0].group, &g->group)) { // chosen sources take its place
+    if (u->own && dqi_addr_same_host(&u->groups[0].group, &g->group)) { // replaced by an explicit join
         u->groups[0] = *g;
         u->own = false;
         return 0;
@@ -82,7 +82,7 @@ int dqi_replay_udp_join(dqi_replay_udp *u, const dq_iface *i, const char *group,
     return err == 0 ? DQ_OK : dqi_group_fail(i->conf.name, group, err, diag);
 }
 
-// Whether the group was joined, for this sender.
+// Returns true if the group was joined for this sender.
 static bool hears(const dqi_replay_udp *u, const dqi_sockaddr *group, const dqi_sockaddr *from) {
     for (uint32_t k = 0; k < u->n_groups; k++)
         if (dqi_addr_same_host(&u->groups[k].group, group) &&
@@ -91,7 +91,7 @@ static bool hears(const dqi_replay_udp *u, const dqi_sockaddr *group, const dqi_
     return false;
 }
 
-// ---- a frame ----------------------------------------------------------------------------------------------
+// ---- frames -----------------------------------------------------------------------------------------------
 
 static dqi_sockaddr address_of(const uint8_t *ip, bool v6, uint16_t port) {
     dqi_sockaddr a = {0};
@@ -106,7 +106,7 @@ static dqi_sockaddr address_of(const uint8_t *ip, bool v6, uint16_t port) {
     return a;
 }
 
-// An unspecified IPv6 address is IPv4's as well.
+// An unspecified IPv6 address also matches IPv4.
 static bool fits(const dqi_sockaddr *mine, const dqi_sockaddr *a) {
     if (dqi_addr_is_any(mine)) return mine->sa.sa_family == AF_INET6 || mine->sa.sa_family == a->sa.sa_family;
     return dqi_addr_same_host(mine, a);
@@ -118,7 +118,7 @@ static bool one_fits(const dqi_sockaddr *mine, int n, const dqi_sockaddr *a) {
     return n == 0;
 }
 
-// ports: those of the addresses are known.
+// ports: the ports of the addresses are known.
 static bool is_ours(const dqi_replay_udp *u, const dqi_sockaddr *from, const dqi_sockaddr *to, bool ports) {
     if (ports && u->local_port != 0 && dqi_addr_port(to) != u->local_port) return false;
     if (ports && u->n_remote > 0 && dqi_addr_port(from) != dqi_addr_port(&u->remote[0])) return false;
@@ -143,7 +143,7 @@ bool dqi_replay_udp_take(const dqi_replay_udp *u, const uint8_t *frame, uint32_t
     dqi_sockaddr from = address_of(ip + (v6 ? 8 : 12), v6, udp ? dqi_be16(udp) : 0);
     dqi_sockaddr to = address_of(ip + (v6 ? 24 : 16), v6, udp ? dqi_be16(udp + 2) : 0);
     if (!is_ours(u, &from, &to, ports)) return false;
-    uint32_t length = udp ? dqi_be16(udp + 4) : 0; // 0: to the end, as segmentation offload leaves it
+    uint32_t length = udp ? dqi_be16(udp + 4) : 0; // 0: up to the end, as left by segmentation offload
     if (udp && length == 0) length = k.end - k.l4;
     *why = DQ_DROP_CUT;
     if (k.has & DQ_HAS_FRAGMENT) *why = DQ_DROP_FRAGMENT;
