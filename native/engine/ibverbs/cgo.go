@@ -1,4 +1,4 @@
-// Package ibverbs is the engine ibverbs: raw Ethernet over verbs.
+// Package ibverbs is the ibverbs engine: raw Ethernet over verbs.
 package ibverbs
 
 /*

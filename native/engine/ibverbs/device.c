@@ -1,5 +1,5 @@
-// device.c: a device of libibverbs by its name or that of the kernel's interface or PCI function it belongs
-// to, with all regions of the session registered; completion queues and queue pairs.
+// device.c: opens a device of libibverbs by its name or that of its kernel interface or PCI function,
+// registers all regions of the session, creates completion queues and queue pairs.
 #include "core/err.h"
 #include "engine/ibverbs/raw.h"
 #include "engine/rdma/verbs_memory.h"
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #define LOOK_NS   INT64_C(10000000)
-#define MTU_GUESS 9000 // where nobody says it
+#define MTU_GUESS 9000 // when the MTU is unknown
 
-// ---- finding it -------------------------------------------------------------------------------------------
+// ---- lookup -----------------------------------------------------------------------------------------------
 
 static bool read_line(const char *path, char *out, size_t len) {
     FILE *f = fopen(path, "re");
@@ -25,7 +25,7 @@ static bool read_line(const char *path, char *out, size_t len) {
     return ok && out[0];
 }
 
-// The kernel's interface behind a port, by the table of its GIDs; "": none is known.
+// Finds the kernel's interface of a port in its GID table; "": unknown.
 static void find_netdev(const char *device, uint8_t port, char *out, size_t len) {
     char path[512];
     out[0] = 0;
@@ -48,7 +48,7 @@ static bool is_pci(const char *device, const char *address) {
     return name && strcmp(name + 1, address) == 0;
 }
 
-// Whether the address names port `port` of the device.
+// Returns true if the address names port `port` of the device.
 static bool is_named(const char *address, const char *device, uint8_t port) {
     char netdev[32], text[80];
     snprintf(text, sizeof text, "%s:%u", device, port);
@@ -80,9 +80,9 @@ static int open_named(dqi_port *p, vb_device **list, int n, dq_diag *diag) {
         i->conf.name, i->conf.address, n == 1 ? "is" : "are", names[0] ? names : "none");
 }
 
-// ---- what it is -------------------------------------------------------------------------------------------
+// ---- properties -------------------------------------------------------------------------------------------
 
-// The first GID of an Ethernet port is made of its address: fe80::/64 with an EUI-64 (RFC 4291, appendix A).
+// Derives the MAC from an Ethernet port's first GID: fe80::/64 with an EUI-64 (RFC 4291, appendix A).
 static bool mac_of_gid(const vb_gid *g, uint8_t mac[6]) {
     const uint8_t *e = g->raw + 8;
     if (g->raw[0] != 0xfe || e[3] != 0xff || e[4] != 0xfe) return false;
@@ -134,8 +134,8 @@ static int describe(dqi_port *p, dq_diag *diag) {
                     name, device);
 }
 
-// Whether a receive queue of the interface has the region: what lies on a GPU elsewhere is copied before it
-// is sent.
+// Returns true if a receive queue of the interface uses the region; other GPU regions are not registered, as
+// their packets are copied before they are sent.
 static bool is_received(const dq_iface *i, const dq_region *g) {
     bool has = false;
     for (uint32_t k = 0; k < i->n_rx; k++)
@@ -169,7 +169,7 @@ uint32_t vraw_lkey(const dqi_port *p, uint64_t off) {
     return 0;
 }
 
-// How often the port found no buffer, by its driver's counter (mlx5, mlx4); 0 where there is none.
+// Returns the port's out-of-buffer counter of its driver (mlx5, mlx4); 0: not available.
 static uint64_t no_buffer(const vraw_port *v) {
     char path[256], text[32];
     snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/hw_counters/out_of_buffer",
@@ -225,7 +225,7 @@ const char *vraw_cannot_split(const vraw_port *v, const dq_iface *i, const dq_qu
     return v->attr.max_sge <= VRAW_PARTS ? "the device scatters a frame over too few places" : NULL;
 }
 
-// Why frames can't lie whole in the queue's only region where that is a GPU's; NULL: they can.
+// Returns why whole frames cannot be received into the queue's only region in GPU memory; NULL: they can.
 static const char *cannot_keep_whole(const vraw_port *v, const dq_iface *i) {
     if (i->n_rx > 1) return "several receive queues: their frames are sorted by software";
     return v->attr.max_sge < 2 ? "the device scatters a frame over too few places" : NULL;
@@ -316,6 +316,6 @@ vb_wc *vraw_next(vraw_cq *q) {
 bool vraw_arm(vraw_cq *q) {
     if (!q->armed) vb_req_notify(q->cq);
     q->armed = true;
-    if (q->at == q->n) poll_again(q); // what came before the request makes no event
+    if (q->at == q->n) poll_again(q); // earlier completions trigger no event
     return q->at == q->n;
 }

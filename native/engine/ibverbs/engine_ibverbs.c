@@ -1,5 +1,5 @@
-// engine_ibverbs.c: raw Ethernet over verbs: raw packet queue pairs of a device whose driver shares it with
-// the kernel (mlx5, mlx4). A driver of the common part (ethernet.h); see raw.h for the parts.
+// engine_ibverbs.c: raw Ethernet over verbs: raw packet queue pairs of a device that its driver shares with
+// the kernel (mlx5, mlx4). A driver of the common part (ethernet.h); raw.h lists the parts.
 #include "core/err.h"
 #include "engine/ibverbs/raw.h"
 

@@ -1,5 +1,5 @@
-// flow_abi.h: flow steering of libibverbs, declared anew as in ../rdma/verbs_abi.h. Its calls are no symbols
-// of the library: they lie in front of a context, where its provider has put them.
+// flow_abi.h: flow steering of libibverbs, redeclared as in ../rdma/verbs_abi.h. Its functions are not
+// exported: they are stored by the provider in front of a context.
 #ifndef DQI_FLOW_ABI_H
 #define DQI_FLOW_ABI_H
 
@@ -13,7 +13,7 @@ typedef struct vb_flow vb_flow;
 typedef struct vb_flow_attr {
     uint32_t comp_mask;
     int type;
-    uint16_t size, priority; // size: with the specs behind it
+    uint16_t size, priority; // size: includes the specs behind it
     uint8_t num_of_specs, port;
     uint32_t flags;
 } vb_flow_attr;
@@ -62,7 +62,7 @@ typedef struct vb_spec_ports {
     vb_ports val, mask;
 } vb_spec_ports;
 
-// What stands in front of a context whose abi_compat says so; size counts all of it, the context with it.
+// Precedes a context whose abi_compat indicates it; size includes the context.
 typedef struct vb_context_ex {
     int (*destroy_flow)(vb_flow *flow);
     void *hole;

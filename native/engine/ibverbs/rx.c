@@ -1,9 +1,9 @@
-// rx.c: receiving: buffers are posted to a queue pair, and come back with frames.
+// rx.c: receive: buffers are posted to a queue pair and completed with frames.
 //
-// Where a queue has one region its buffers are posted, and given away with the frame; of the only queue's two
-// regions a buffer each, so that the device splits frames. Buffers may lie in the memory of a GPU. What a
-// frame has beyond its buffers goes into a place of the queue pair's own: nothing that comes is too long.
-// Where a queue has other regions whole frames lie in such places, and are copied.
+// For a queue with one region its buffers are posted and passed on with the frame; for an only queue with two
+// regions a buffer of each, so that the device splits frames. Buffers may be in GPU memory. The excess of a
+// frame over its buffers goes into memory of the queue pair, so no frame is too long. For other queues whole
+// frames go into that memory and are copied.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/ibverbs/raw.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LOOK_AGAIN_NS 100000 // when buffers are short
-#define CHAIN         64     // receives posted together
+#define LOOK_AGAIN_NS 100000 // when the pool has no free buffers
+#define CHAIN         64     // receives posted at once
 
 // ---- open and close ---------------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@ static int open_places(dqi_port *p, vraw_rx *x) {
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-// Has the device put frames into the buffers of the queue's regions.
+// Selects the queue's regions for direct reception if possible.
 static void take_parts(dqi_port *p, dqi_port_queue *l, vraw_rx *x) {
     const vraw_port *v = p->state;
     const dq_iface *i = p->iface;
@@ -74,7 +74,7 @@ int vraw_rx_open(dqi_port *p, dqi_port_queue *l, dq_diag *diag) {
                     err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "");
 }
 
-// Gives the buffers of a slot back.
+// Frees the buffers of a slot.
 static void free_slot(const dqi_port *p, const vraw_rx *x, uint32_t k) {
     for (uint32_t s = 0; s < x->n_parts; s++)
         dqi_bufs_free(p->iface->session, &x->ids[s][k], 1);
@@ -84,7 +84,7 @@ void vraw_rx_close(dqi_port *p, dqi_port_queue *l) {
     vraw_rx *x = l->state;
     l->state = NULL;
     if (!x) return;
-    if (x->qp) vb.destroy_qp(x->qp); // the device writes nowhere any more
+    if (x->qp) vb.destroy_qp(x->qp); // ends the device's writes
     for (; x->head != x->tail; x->head++)
         free_slot(p, x, x->head % VRAW_DEPTH);
     vraw_cq_close(&x->cq);
@@ -95,7 +95,7 @@ void vraw_rx_close(dqi_port *p, dqi_port_queue *l) {
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 
-// The places of slot k; their number.
+// Writes the scatter list of slot k; returns its length.
 static int places(const dqi_port *p, const vraw_rx *x, uint32_t k, vb_sge sge[VRAW_PARTS + 1]) {
     int n = 0;
     for (uint32_t s = 0; s < x->n_parts; s++) {
@@ -111,7 +111,7 @@ static int places(const dqi_port *p, const vraw_rx *x, uint32_t k, vb_sge sge[VR
     return n;
 }
 
-// Posts n receives, whose buffers stand in their slots.
+// Posts n receives, whose buffers are in their slots.
 static void post(dqi_port_queue *l, uint32_t n) {
     vraw_rx *x = l->state;
     vb_recv_wr wr[CHAIN], *bad;
@@ -131,7 +131,7 @@ static void post(dqi_port_queue *l, uint32_t n) {
     x->tail += done;
 }
 
-// Takes buffers for at most n slots from the tail on; for how many there were some of every part.
+// Allocates buffers of every part for at most n slots from the tail on; returns the number of slots.
 static uint32_t take_buffers(const dqi_port *p, vraw_rx *x, uint32_t n) {
     uint32_t ids[VRAW_PARTS][CHAIN], got[VRAW_PARTS], all = n;
     for (uint32_t s = 0; s < x->n_parts; s++) {
@@ -156,13 +156,13 @@ void vraw_fill(dqi_port_queue *l) {
     }
     dq_queue *q = l->reader;
     if (!q || x->broken || x->tail - x->head >= x->most / 2 || q->next_ns == 0) return;
-    int64_t then = dq_now(q->session) + LOOK_AGAIN_NS; // only the pool can help, and nobody says when it does
+    int64_t then = dq_now(q->session) + LOOK_AGAIN_NS; // the pool does not notify
     if (then < q->next_ns) q->next_ns = then;
 }
 
 // ---- frames -----------------------------------------------------------------------------------------------
 
-// A receive that ended without a frame: its queue pair takes no more.
+// Handles a failed receive: its queue pair receives no more.
 static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
     free_slot(l->port, x, slot);
     if (!x->broken && l->reader) dqi_fault_add(l->reader->faults, EIO, 1);
@@ -172,11 +172,10 @@ static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
     x->broken = true;
 }
 
-// Nobody copies out of a GPU's memory.
+// Returns true for frames in GPU memory, which the CPU cannot copy.
 static bool is_far(const vraw_rx *x) { return x->n_parts > 0 && !x->parts[x->n_parts - 1]->cpu; }
 
-// Whether a burst can have the buffers of a slot as they are. A frame that ends in the first of two is
-// copied.
+// Returns true if a burst can take the buffers of a slot. A frame that ends in the first of two is copied.
 static bool is_given(const vraw_rx *x, uint32_t len) {
     if (x->n_parts > 1) return len > x->parts[0]->conf.buf_size && len <= x->room;
     return len <= x->room && (x->tail - x->head > x->reserve || is_far(x));
@@ -184,7 +183,7 @@ static bool is_given(const vraw_rx *x, uint32_t len) {
 
 static bool is_out_of_reach(const vraw_rx *x, uint32_t len) { return len > x->room && is_far(x); }
 
-// The pieces of a frame in a slot; their number.
+// Writes the pieces of a frame in a slot; returns their number.
 static uint32_t pieces(vraw_rx *x, uint32_t slot, uint32_t len, dqi_piece *out) {
     uint32_t n = 0, at = 0;
     bool given = is_given(x, len);
@@ -244,7 +243,7 @@ void vraw_release(dqi_port_queue *l) {
 int vraw_arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
     vraw_rx *x = l->state;
     if (max < 1) return 0;
-    if (!dqi_try_lock(&l->busy)) { // somebody reads it: what is left then is seen soon
+    if (!dqi_try_lock(&l->busy)) { // being read by another thread; retry soon
         int64_t then = dq_now(q->session) + LOOK_AGAIN_NS;
         if (then < q->next_ns) q->next_ns = then;
         return 0;

@@ -1,9 +1,9 @@
-// steer.c: an interface's flow rules as rules of the device.
+// steer.c: offloads an interface's flow rules to the device.
 //
-// They only help: the device puts a packet into its queue's own device queue. Software has all rules always
-// and asks them of every frame, so a rule that the device can't have, or has in another order, costs a copy
-// and nothing else. An isolated interface is the device's where it takes all rules: what none of them wants
-// is the kernel's then. Else one rule for everything has all frames come, and software isolates.
+// The offload is an optimization: the device puts a packet into its queue's own device queue. Software always
+// has all rules and applies them to every frame, so a rule that the device lacks, or orders differently, only
+// costs a copy. Isolation is offloaded while the device accepts all rules: unmatched frames then go to the
+// kernel. Otherwise a default rule delivers all frames and software isolates.
 #include "core/err.h"
 #include "engine/ibverbs/raw.h"
 
@@ -18,9 +18,9 @@
 #define TCP   (DQ_MATCH_TCP_SRC | DQ_MATCH_TCP_DST)
 #define KNOWN (ETH | IPV4 | IPV6 | UDP | TCP)
 
-// ---- a rule in the device's words -------------------------------------------------------------------------
+// ---- translation of rules ---------------------------------------------------------------------------------
 
-// A rule and its specs, which lie behind each other without gaps, as the call wants them.
+// A rule followed by its specs without gaps, as the call requires.
 typedef struct words {
     vb_flow_attr attr;
     uint8_t specs[sizeof(vb_spec_eth) + sizeof(vb_spec_ipv6) + sizeof(vb_spec_ports)];
@@ -36,7 +36,7 @@ static void add(words *w, const void *spec, size_t size) {
 
 static bool is_range(dq_port_range r) { return r.lo != r.hi; }
 
-// Why the device can't have a rule; NULL: it can.
+// Returns why the device cannot have a rule; NULL: it can.
 static const char *beyond(const dq_rule *r) {
     const dq_match *m = &r->match;
     if (r->n_actions > 0) return "a flow takes headers off";
@@ -97,11 +97,11 @@ static void add_ports(words *w, const dq_match *m) {
     add(w, &s, sizeof s);
 }
 
-// The form of a rule for one version of IP; false: it has none.
+// Translates a rule for one IP version; returns false if it has no such form.
 static bool translate(const vraw_port *v, const dq_match *m, bool v6, words *w) {
     bool ports = any(m, UDP | TCP), typed = any(m, DQ_MATCH_ETHERTYPE);
     if (v6 ? any(m, IPV4) : any(m, IPV6)) return false;
-    if (v6 && !any(m, IPV6) && !ports) return false; // the other form is both
+    if (v6 && !any(m, IPV6) && !ports) return false; // the other form covers both
     if (typed && (ports || any(m, IPV4 | IPV6)) && m->ethertype != (v6 ? 0x86dd : 0x0800)) return false;
     *w = (words){.attr = {.type = VB_FLOW_NORMAL, .size = offsetof(words, specs), .port = v->port_num}};
     add_eth(w, m, v6);
@@ -111,7 +111,7 @@ static bool translate(const vraw_port *v, const dq_match *m, bool v6, words *w) 
     return true;
 }
 
-// ---- in the device ----------------------------------------------------------------------------------------
+// ---- rules in the device ----------------------------------------------------------------------------------
 
 static vb_qp *queue_pair(const dqi_port *p, uint16_t id) {
     uint32_t k = 0;
@@ -127,7 +127,7 @@ static void take_out(const vraw_port *v, vraw_rule *r) {
     }
 }
 
-// Puts a rule into the device; why it isn't there, or NULL.
+// Creates a rule in the device; returns NULL or the reason for failure.
 static const char *put_in(const dqi_port *p, vraw_rule *r) {
     const vraw_port *v = p->state;
     const char *why = beyond(&r->rule);
@@ -142,7 +142,7 @@ static const char *put_in(const dqi_port *p, vraw_rule *r) {
     return why;
 }
 
-// Has all that no rule takes come to the first device queue; 0 or an error.
+// Directs all unmatched frames to the first device queue; returns 0 or an errno.
 static int take_all(const dqi_port *p) {
     vraw_port *v = p->state;
     vb_flow_attr a = {.type = VB_FLOW_ALL_DEFAULT, .size = sizeof a, .port = v->port_num};
@@ -158,7 +158,7 @@ static int cant_take(const dqi_port *p, int err, dq_diag *diag) {
                     err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "");
 }
 
-// The device doesn't isolate, because of `why`: frames of all kinds come.
+// Moves isolation to software for the reason `why`; all frames are delivered.
 static int isolate_by_software(const dqi_port *p, const char *why, dq_diag *diag) {
     vraw_port *v = p->state;
     if (!v->isolates) return DQ_OK;
@@ -169,7 +169,7 @@ static int isolate_by_software(const dqi_port *p, const char *why, dq_diag *diag
     return err == 0 ? DQ_OK : cant_take(p, err, diag);
 }
 
-// Puts in the rules from `first` on.
+// Creates the rules from `first` on.
 static int put_all_in(dqi_port *p, uint32_t first, dq_diag *diag) {
     vraw_port *v = p->state;
     const char *why = NULL;

@@ -1,6 +1,5 @@
-// tx.c: sending: packets of a burst are posted in one chain, from wherever in the arena they lie, and stay
-// with the device until it says that they have gone. Each transmit queue has a queue pair, which its poller
-// alone touches.
+// tx.c: transmit: packets of a burst are posted in one chain, by reference from any region of the arena, and
+// are in flight until their completion. Each transmit queue has a queue pair, used only by its poller.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/ibverbs/raw.h"
@@ -10,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SIGNAL       32    // a completion for so many packets at least
-#define SOON_NS      50000 // until the next look for completions
+#define SIGNAL       32    // packets per requested completion, at most
+#define SOON_NS      50000 // interval between polls for completions
 #define INLINE_BYTES 64
-#define END_ROUNDS   100 // of 1 ms, for what is under way to come back at the end
+#define END_ROUNDS   100 // of 1 ms: wait for sends in flight at the end
 
 int vraw_tx_open(const dqi_port *p, dq_queue *q, dq_diag *diag) {
     const vraw_port *v = p->state;
@@ -29,7 +28,7 @@ int vraw_tx_open(const dqi_port *p, dq_queue *q, dq_diag *diag) {
     int err = vraw_cq_open(p, &t->cq, VRAW_SENDS);
     a.send_cq = a.recv_cq = t->cq.cq;
     if (err == 0) err = vraw_qp_open(p, &a, &t->qp);
-    if (err != 0 && !t->qp && t->cq.cq) { // not every device takes bytes inline
+    if (err != 0 && !t->qp && t->cq.cq) { // some devices do not support inline data
         a.cap.max_inline_data = 0;
         err = vraw_qp_open(p, &a, &t->qp);
     }
@@ -72,7 +71,7 @@ static void fail(dq_queue *q, vraw_tx *t, int status) {
              vb_status_text(status));
 }
 
-// Takes completions: all packets up to each have gone. Their number.
+// Handles completions; each completes all packets up to its own. Returns the number of packets.
 static int complete(dq_queue *q, vraw_tx *t) {
     int done = 0;
     const vb_wc *wc;
@@ -104,7 +103,7 @@ int vraw_reap(dq_queue *q) {
 
 // ---- posting ----------------------------------------------------------------------------------------------
 
-// The scatter list of packet i and its length; -1: it can't be sent, because of *why.
+// Writes the scatter list and length of packet i; returns its entries, or -1 with the drop reason in *why.
 static int gather(const dqi_port *p, const dq_burst *b, uint32_t i, vb_sge *sge, uint32_t *bytes,
                   dq_reason *why) {
     const vraw_port *v = p->state;
@@ -123,7 +122,8 @@ static int gather(const dqi_port *p, const dq_burst *b, uint32_t i, vb_sge *sge,
     return fits ? n : -1;
 }
 
-// Describes packets of b, as many as there is room for: *made of them are to be posted. Packets dealt with.
+// Prepares as many packets of b as there is room for; *made of them are to be posted. Returns the number
+// handled, including dropped ones.
 static uint32_t describe(dq_queue *q, vraw_tx *t, dq_burst *b, uint32_t first, uint32_t n, uint32_t *made) {
     const dqi_port *p = dqi_port_of(q->iface);
     uint32_t room = VRAW_SENDS - (t->tail - t->head), k = 0, m = 0;
@@ -167,13 +167,13 @@ int vraw_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
         vb_send_wr *bad = NULL;
         t->wr[made - 1].next = NULL;
         t->wr[made - 1].send_flags |= VB_SEND_SIGNALED;
-        dq_burst_ref(b); // until the last of them has gone
+        dq_burst_ref(b); // until the last of them is completed
         t->sent[(t->tail + made - 1) % VRAW_SENDS].b = b;
         int err = vb_post_send(t->qp, t->wr, &bad);
         uint32_t posted = err == 0 ? made : (uint32_t)(bad - t->wr);
         t->tail += made;
         dqi_gauge_add(&t->inside, made);
-        if (posted < made) { // those before it come back flushed, or are settled at the end
+        if (posted < made) { // earlier ones complete as flushed, or are settled at the end
             t->broken = true;
             dqi_fault_add(q->faults, err, made - posted);
         }
