@@ -1,4 +1,4 @@
-// Package socket is the engine socket: UDP and TCP by the kernel.
+// Package socket is the socket engine: UDP and TCP over kernel sockets.
 package socket
 
 /*

@@ -1,11 +1,11 @@
 // engine_socket.c: UDP and TCP interfaces; queues hold payloads.
 //
-// Everything is non-blocking and runs on the queues' pollers, whole batches a system call, straight between
-// the kernel and packet buffers. A UDP receive queue has a socket of its own; TCP connections are dealt out
-// to the queues in turn. A UDP server answers each packet that it forwards to the packet's own sender; what
-// it makes itself goes to the remote address, or to who was heard last. Connection ids belong to TCP
-// connections, and to the UDP peers that were connected to by hand; the interface's own UDP socket is
-// connection 0. This file is the engine table; see socket_state.h for the parts and their threads.
+// All operations are non-blocking and run on the queues' pollers, in batches per system call, directly
+// between the kernel and packet buffers. Each UDP receive queue has its own socket; TCP connections are
+// assigned to the queues in turn. A UDP server sends each forwarded packet to the packet's sender; its own
+// packets go to the remote address or else to the last sender. Connection ids exist for TCP connections and
+// for UDP peers connected explicitly; the interface's own UDP socket is connection 0. This file is the engine
+// table; see socket_state.h for the parts and their threads.
 #include "core/dq_burst.h"
 #include "pipeline/engine.h"
 #include "core/err.h"
@@ -19,11 +19,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STARVED_NS   100000 // until a queue without free buffers looks again
+#define STARVED_NS   100000 // polling interval of a queue without free buffers
 #define FAST_BYTES   16384u // of a buffer for framed streams
-#define FLUSH_ROUNDS 1024   // bursts thrown away by one flush; what comes meanwhile may stay
+#define FLUSH_ROUNDS 1024   // limit of bursts discarded by one flush; later arrivals may stay
 
-// ---- opening ----------------------------------------------------------------------------------------------
+// ---- open -------------------------------------------------------------------------------------------------
 
 static int check_framing(dqi_sock *s, dq_diag *diag) {
     const dq_iface *i = s->iface;
@@ -62,7 +62,7 @@ static int check_framing(dqi_sock *s, dq_diag *diag) {
     return DQ_OK;
 }
 
-// Hands the interface's sockets to its queues and their reactors.
+// Assigns the interface's sockets to its queues and their reactors.
 static int connect_queues(dqi_sock *s) {
     dq_iface *i = s->iface;
     int err = DQ_OK;
@@ -121,7 +121,7 @@ static int open_socket(dq_iface *i, dq_diag *diag) {
                         : dqi_fail(diag, err, "interface %s: epoll: %s", i->conf.name, dq_err_name(err));
 }
 
-// Says what went one by one though it came in runs.
+// Reports which packets could not be sent in runs.
 static void tell_refused(const dqi_sock *s) {
     for (uint32_t k = 0; k < s->n_base; k++) {
         uint32_t from = atomic_load(&s->base[k]->gso_refused);
@@ -141,9 +141,9 @@ static void tell_refused(const dqi_sock *s) {
     }
 }
 
-// ---- the kernel's counters --------------------------------------------------------------------------------
+// ---- kernel counters --------------------------------------------------------------------------------------
 
-// Datagrams that the kernel dropped on c's socket since the last look.
+// Returns the datagrams that the kernel dropped on c's socket since the last call.
 static uint32_t new_drops(dqi_sconn *c) {
     uint32_t info[SK_MEMINFO_VARS] = {0};
     socklen_t len = sizeof info;
@@ -171,9 +171,9 @@ static void refresh(dq_iface *i) {
     pthread_mutex_unlock(&s->lock);
 }
 
-// ---- the end ----------------------------------------------------------------------------------------------
+// ---- stop and close ---------------------------------------------------------------------------------------
 
-// Streams have come so far.
+// Records the position of each stream at the stop.
 static void take_down(dqi_sock *s) {
     pthread_mutex_lock(&s->lock);
     for (uint32_t k = 0; k < DQI_CONNS && s->conns.n > 0; k++) {
@@ -189,7 +189,7 @@ static void stop(dq_iface *i) {
     refresh(i);
     if (!dqi_sock_is_udp(s)) take_down(s);
     atomic_store(&s->stopped, true);
-    if (s->listen_fd >= 0) shutdown(s->listen_fd, SHUT_RD); // refuses new connections
+    if (s->listen_fd >= 0) shutdown(s->listen_fd, SHUT_RD); // rejects new connections
     tell_refused(s);
     dqi_conn_kick(s);
 }
@@ -227,7 +227,7 @@ static void close_socket(dq_iface *i) {
 
 // ---- packets ----------------------------------------------------------------------------------------------
 
-// When the poller looks at q again, where a descriptor that is ready is no reason to.
+// Schedules the next poll of q where a ready descriptor must not trigger one.
 static void look_later(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
     if (!r->starved && r->rest_ns == 0) return;
@@ -236,7 +236,7 @@ static void look_later(dq_queue *q) {
     if (due < q->next_ns) q->next_ns = due;
 }
 
-// The connection that is read to its end, after the stop; NULL: all were.
+// Returns the connection that is read to its end after the stop; NULL: all are finished.
 static dqi_sconn *rest_of(dqi_sock_rx *r) {
     if (r->more) return r->more;
     for (; r->rest <= DQI_CONNS; r->rest++) {
@@ -247,15 +247,15 @@ static dqi_sconn *rest_of(dqi_sock_rx *r) {
     return NULL;
 }
 
-// That one has nothing more.
+// Proceeds to the next connection.
 static void rest_ends(dqi_sock_rx *r) {
     r->rest += r->more == NULL;
     r->more = NULL;
     r->over = false;
 }
 
-// After the stop: what had come before it is still taken in, one connection after the other. The end of one
-// is no event any more.
+// After the stop, receives what arrived before it, one connection after the other. The end of a connection
+// posts no event then.
 static int rx_rest(dq_queue *q, dq_burst *b, uint32_t room) {
     dqi_sock_rx *r = q->engine;
     dqi_sconn *c;
@@ -284,11 +284,11 @@ static int rx_rest(dq_queue *q, dq_burst *b, uint32_t room) {
 
 static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_sock_rx *r = q->engine;
-    (*b)->nseg = 1; // packets lie in the first region's buffers
+    (*b)->nseg = 1; // packets are in buffers of the first region
     if (dqi_sock_stopped(r->sock)) return rx_rest(q, *b, room);
     r->starved = false;
     if (dqi_gro_waits(r) && room > 0) {
-        if ((*b)->n > 0 && (*b)->conn != 0) { // another connection's packets go first
+        if ((*b)->n > 0 && (*b)->conn != 0) { // packets of another connection are delivered first
             q->deliver_now = true;
             return 0;
         }
@@ -304,7 +304,7 @@ static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     return n;
 }
 
-// Whether a connection can be sent on.
+// Returns whether a connection can be sent on.
 static dqi_way judge(const dqi_sock *s, const dqi_sconn *c) {
     if (!c || atomic_load(&c->broken)) return DQI_WAY_NONE;
     if (dqi_conn_state(c) == DQI_CONN_CONNECTING)
@@ -317,7 +317,7 @@ dqi_way dqi_sock_look_up(dqi_sock *s, uint32_t id, dqi_sconn **c) {
     return judge(s, *c);
 }
 
-// The connection that b names, 0: none. That of another interface, which it was received on, means nothing.
+// Returns the connection named by b, 0: none. An id of another interface, which received b, is ignored.
 static uint32_t named(const dq_queue *q, const dq_burst *b) {
     const dq_queue *from = b->queue;
     bool foreign = from && from->conf.dir == DQ_RX && from->iface != q->iface &&
@@ -325,7 +325,7 @@ static uint32_t named(const dq_queue *q, const dq_burst *b) {
     return foreign ? 0 : b->conn;
 }
 
-// A client's own connection of queue q.
+// Returns the client's own connection of queue q.
 static dqi_sprimary *primary_of(const dq_queue *q) {
     const dqi_sock_tx *t = q->engine;
     return t->sock->n_primary ? &t->sock->primary[t->index % t->sock->n_primary] : NULL;
@@ -351,12 +351,12 @@ dqi_way dqi_sock_route(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint
     *c = dqi_sock_target(q, b, id);
     if (*c && *c == t->base) return DQI_WAY_OPEN;
     dqi_way way = judge(t->sock, *c);
-    bool again = p && !dqi_sock_stopped(t->sock) && !p->retired; // it will be made again
+    bool again = p && !dqi_sock_stopped(t->sock) && !p->retired; // it will be reconnected
     return way == DQI_WAY_NONE && again ? DQI_WAY_LATER : way;
 }
 
-// The same for the queue's first burst: one that goes to a server's newest connection doesn't turn to a newer
-// one in mid-packet.
+// Routes the queue's first burst. A partly sent packet for a server's newest connection stays with its
+// connection even if a newer one appears.
 static dqi_way route_first(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id) {
     const dqi_sock_tx *t = q->engine;
     bool bound = t->stays != 0 && !primary_of(q) && named(q, b) == 0;
@@ -364,8 +364,8 @@ static dqi_way route_first(const dq_queue *q, const dq_burst *b, dqi_sconn **c, 
     return dqi_sock_route(q, b, c, id);
 }
 
-// Sends on a stream, behind what waits for it. What a full socket leaves waits in a backlog, unless it is a
-// transmission's, which has no end and waits where it is. *kept: b's reference has gone into a backlog.
+// Sends on a stream, behind its backlog. What a full socket does not accept is moved to a backlog, except for
+// a transmission, which is endless and stays in place. *kept: a backlog took b's reference.
 static int send_on_stream(dq_queue *q, dqi_sconn *c, uint32_t id, dq_burst *b, uint32_t first, uint32_t n,
                           bool *kept) {
     dqi_sock_tx *t = q->engine;
@@ -400,7 +400,7 @@ static int tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     return sent;
 }
 
-// The reactor that transmit queue q serves, or NULL.
+// Returns the reactor run by transmit queue q, or NULL.
 static dqi_reactor *reactor_of(const dq_queue *q) {
     dqi_reactor *r = &((dqi_sock_tx *)q->engine)->sock->idle;
     return r->queue == q && !dqi_sock_stopped(r->sock) ? r : NULL;
@@ -433,7 +433,7 @@ static int arm(dq_queue *q, struct pollfd *fds, int max) {
     return 1;
 }
 
-// What waits in the sockets that queue q reads.
+// Discards the datagrams waiting in the sockets of queue q.
 static int64_t flush_datagrams(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
     dqi_sock *s = r->sock;
@@ -460,13 +460,13 @@ static int64_t flush_streams(dq_queue *q) {
     return n;
 }
 
-// After the stop, what nobody was to read stays with the kernel.
+// After the stop, data without a consumer stays in the kernel.
 static int64_t flush(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
     bool unread = dqi_sock_stopped(r->sock) && !atomic_load(&q->consumed);
     int64_t n = 0;
     if (!unread) n = r->base ? flush_datagrams(q) : flush_streams(q);
-    n += (int64_t)(r->base ? dqi_gro_discard(r) : dqi_tcp_forget(r)); // what was read already
+    n += (int64_t)(r->base ? dqi_gro_discard(r) : dqi_tcp_forget(r)); // read already
     dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)n);
     return n;
 }

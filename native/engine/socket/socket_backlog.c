@@ -1,12 +1,13 @@
-// socket_backlog.c: what waits for a peer that doesn't read, so that the queue's other connections go on.
+// socket_backlog.c: packets waiting for peers that do not read, so that the queue's other connections
+// proceed.
 //
-// A burst that finds its socket full leaves the queue's front for its connection's backlog, and what follows
-// it on that connection queues up behind it: order is kept within a connection, not between connections. A
-// backlog that has had its share of the queue's descriptors and buffers is full: dq_tx_send refuses its
-// connection until half of that has gone. Shares shrink as more backlogs fill, so that connections that are
-// read find room. What is in the queue's ring may all be a full backlog's, so the ring takes no more than
-// such a share either, where there is more than one connection. Waiting packets count as held by the queue.
-// All but dqi_backlog_refuse run on the queue's poller.
+// A burst that finds its socket full moves from the queue's front to its connection's backlog, and later
+// bursts of that connection follow it: order is kept within a connection, not between connections. A backlog
+// that exceeds its share of the queue's descriptors and buffers is full: dq_tx_send refuses its connection
+// until half of the share is free. Shares shrink as more backlogs fill, so that connections of reading peers
+// find room. The ring's content may all belong to a full backlog, so with several connections the ring is
+// limited to such a share too. Waiting packets count as held by the queue. All functions but
+// dqi_backlog_refuse run on the queue's poller.
 #include "core/dq_burst.h"
 #include "engine/socket/socket_conn.h"
 #include "engine/socket/socket_packets.h"
@@ -14,7 +15,7 @@
 
 #include <errno.h>
 
-#define SHARE 2 // a backlog has had its share when it has one part in so many of what other backlogs left
+#define SHARE 2 // a backlog's share is this fraction (1/SHARE) of what other backlogs left
 
 int dqi_backlog_open(dqi_sock_tx *t, const dq_queue *q) {
     dqi_backlogs *l = &t->backlogs;
@@ -32,7 +33,7 @@ void dqi_backlog_close(dqi_sock_tx *t) {
     free(t->backlogs.backlogs);
 }
 
-// The counts that senders look at.
+// Updates the counts that senders read.
 static void count(dqi_backlogs *l, int waits, int64_t packets) {
     atomic_store_explicit(&l->n_waits, l->n_waits + (uint32_t)waits, memory_order_relaxed);
     atomic_store_explicit(&l->packets, l->packets + (uint64_t)packets, memory_order_relaxed);
@@ -48,7 +49,7 @@ bool dqi_backlog_has(dqi_sock_tx *t, uint32_t id, bool own) {
     return t->backlogs.n > 0 && find(&t->backlogs, id, own) != NULL;
 }
 
-// Tells senders whether the backlog has had its share.
+// Marks for senders whether the backlog exceeds its share.
 static void mark(dqi_sock_tx *t, const dqi_backlog *backlog) {
     const dqi_backlogs *l = &t->backlogs;
     dqi_sconn *c = dqi_conn_find(t->sock, backlog->id);
@@ -96,13 +97,13 @@ bool dqi_backlog_add(dq_queue *q, uint32_t id, bool own, dq_burst *b, uint32_t f
     backlog->n++;
     backlog->packets += n;
     count(l, 1, n);
-    if (first + n < b->n) dq_burst_ref(b); // else it is the queue's own reference
-    dqi_gauge_add(&q->held, n);            // the core takes it off, as the engine took them
+    if (first + n < b->n) dq_burst_ref(b); // else the queue's own reference is passed on
+    dqi_gauge_add(&q->held, n);            // the core subtracts them, as the engine took them
     mark(t, backlog);
     return true;
 }
 
-// k packets of the backlog's first burst have gone, or were dropped.
+// Removes k packets, sent or dropped, from the backlog's first burst.
 static void advance(dq_queue *q, dqi_backlog *backlog, uint32_t k) {
     dqi_backlogs *l = &((dqi_sock_tx *)q->engine)->backlogs;
     uint32_t at = backlog->head;
@@ -120,7 +121,7 @@ static void advance(dq_queue *q, dqi_backlog *backlog, uint32_t k) {
     l->free = at;
 }
 
-// Where the backlog's first burst goes by now: a client's own connection may have been made again.
+// Determines where the backlog's first burst goes now; a client's own connection may have been replaced.
 static dqi_way aim(dq_queue *q, dqi_backlog *backlog, dqi_sconn **c) {
     dqi_sock_tx *t = q->engine;
     const dqi_sock_wait *w = &t->backlogs.waits[backlog->head];
@@ -134,7 +135,7 @@ static dqi_way aim(dq_queue *q, dqi_backlog *backlog, dqi_sconn **c) {
     return way;
 }
 
-// Sends what the backlog's connection takes; packets gone or dropped.
+// Sends what the backlog's connection accepts; returns the packets sent or dropped.
 static uint32_t serve(dq_queue *q, dqi_backlog *backlog) {
     dqi_sock_tx *t = q->engine;
     uint32_t total = 0;
@@ -196,7 +197,7 @@ void dqi_backlog_drop(dq_queue *q) {
         }
 }
 
-// True when what the poller has not looked at yet is a backlog's share.
+// Returns true if the bursts still in the ring amount to a backlog's share.
 static bool ring_full(const dq_queue *q, const dqi_backlogs *l) {
     uint32_t waits = atomic_load_explicit(&l->n_waits, memory_order_relaxed);
     uint64_t packets = atomic_load_explicit(&l->packets, memory_order_relaxed);

@@ -1,4 +1,4 @@
-// socket_conn.c: connections: their beginnings and ends, and the control calls. The table is conn_table.h's.
+// socket_conn.c: start and end of connections, and the control calls. conn_table.h implements the table.
 #include "pipeline/dq_pipeline.h"
 #include "core/err.h"
 #include "engine/socket/socket_conn.h"
@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_WAIT_NS INT64_C(30000000000) // longest pause between two attempts to connect
+#define MAX_WAIT_NS INT64_C(30000000000) // longest delay between two connection attempts
 
 dqi_sconn *dqi_conn_find(dqi_sock *s, uint32_t id) { return (dqi_sconn *)dqi_conn_look_up(&s->conns, id); }
 
-// Gives c to its queues and to the thread that reads it.
+// Assigns c to its queues and its reactor.
 static void place(dqi_sconn *c, uint32_t pair) {
     dqi_sock *s = c->sock;
     const dq_iface *i = s->iface;
@@ -96,14 +96,14 @@ void dqi_conn_give_up(dqi_sconn *c) {
 // ---- the end ----------------------------------------------------------------------------------------------
 
 void dqi_conn_hang_up(int fd) {
-    // Closing with unread bytes would reset the connection and take away what the peer has not read yet.
+    // Closing with unread bytes resets the connection and discards data that the peer has not read yet.
     shutdown(fd, SHUT_WR);
     for (int k = 0; k < 64 && recv(fd, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0; k++) {
     }
     close(fd);
 }
 
-// An incomplete message ends with its stream.
+// Drops an incomplete message at the end of its stream.
 static void drop_partial(dqi_sconn *c) {
     if (!c->rx) return;
     dqi_sock_rx *r = c->rx->engine;
@@ -121,7 +121,7 @@ static void drop_partial(dqi_sconn *c) {
     dqi_drop(&c->rx->c, DQ_DROP_FLUSHED, dqi_tcp_forget(r));
 }
 
-// When the client tries again: at once after a connection that lasted, else after a pause that doubles.
+// Schedules the client's next attempt: at once after a lasting connection, else after a doubling delay.
 static void schedule(dqi_sconn *c, bool was_open) {
     dqi_sprimary *p = c->primary;
     int64_t now = dq_now(c->sock->iface->session), first = c->sock->iface->conf.socket.retry_connect_s;
@@ -138,7 +138,7 @@ static void schedule(dqi_sconn *c, bool was_open) {
     }
 }
 
-// Waits no more to be read. Under sock->lock.
+// Removes c from the muted connections. Under sock->lock.
 static void unmute(dqi_sconn *c) {
     if (c->muted) c->reactor->n_muted--;
     c->muted = false;
@@ -174,7 +174,7 @@ void dqi_conn_end(dqi_sconn *c, int code) {
     if (c->watched) atomic_fetch_sub(&c->reactor->n_conns, 1);
     if (atomic_load(&s->newest) == id) atomic_store(&s->newest, dqi_conn_newest(&s->conns));
     if (c->primary) schedule(c, was_open);
-    if (c->primary && !was_open) { // that a server stays away is told once
+    if (c->primary && !was_open) { // an unreachable server is reported once
         tell = c->primary->last_err != code;
         c->primary->last_err = code;
         id = 0;
@@ -196,7 +196,7 @@ static int start_connect(dqi_sock *s, const dqi_sockaddr *from, const dqi_sockad
     int on = 1, err = 0, fd = dqi_sock_new_fd(s, to->sa.sa_family);
     if (fd < 0) return fd;
     if (from->sa.sa_family != AF_UNSPEC) {
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); // its last connection may still linger
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); // its old connection may linger
         err = dqi_addr_fit(from, to->sa.sa_family, &local) ? dqi_sock_bind_fd(fd, &local) : -EAFNOSUPPORT;
     }
     if (err == 0 && connect(fd, &to->sa, dqi_addr_len(to)) != 0 && errno != EINPROGRESS) err = -errno;
@@ -217,7 +217,7 @@ int dqi_conn_try(dqi_sconn *c) {
     return DQ_ESYS + fd;
 }
 
-// Fills *out from "host:port"; max addresses at most. Their number, or a negative error.
+// Resolves "host:port" into at most max addresses in *out. Returns their number, or a negative error.
 static int addresses(dqi_sock *s, const char *text, bool need_port, dqi_sockaddr *out, int max,
                      dq_diag *diag) {
     char host[256];
@@ -279,7 +279,7 @@ int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {
     if (live) {
         atomic_store(&c->closing, true);
         if (c->muted) dqi_reactor_add(c->reactor, c, DQI_CONN_OPEN);
-        // Wakes the reactor, which ends it; what was queued on a stream goes before.
+        // Wakes the reactor, which ends it; data queued on a stream is sent first.
         bool drains = !dqi_sock_is_udp(s) && dqi_conn_takes(c);
         if (c->fd >= 0) shutdown(c->fd, drains ? SHUT_RD : SHUT_RDWR);
         if (dqi_conn_state(c) == DQI_CONN_ENDING) dqi_queue_kick(c->reactor->queue);
@@ -289,7 +289,7 @@ int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {
     return live ? DQ_OK : DQ_INVALID_PARAMETER;
 }
 
-// Whom a server's unaddressed packets go to: its newest connection, or who was heard last; empty: nobody.
+// Returns the destination of a server's unaddressed packets: newest connection, else last sender, or empty.
 static dqi_sockaddr heard(dqi_sock *s) {
     dqi_sconn *c = dqi_conn_find(s, atomic_load(&s->newest));
     if (c) return c->peer;
@@ -299,7 +299,7 @@ static dqi_sockaddr heard(dqi_sock *s) {
     return peer;
 }
 
-// What connection 0, the interface itself, looks like.
+// Fills in connection 0, the interface itself.
 static void read_own(dqi_sock *s, dq_conn_info *out) {
     dqi_sockaddr local = s->n_base ? s->base[0]->local : s->local;
     dqi_sockaddr peer = s->n_remote ? s->remote[0] : heard(s);

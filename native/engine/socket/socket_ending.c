@@ -1,10 +1,10 @@
-// socket_ending.c: connections that are read no more while what is queued for them still goes.
+// socket_ending.c: connections that are no longer read while pending packets are still sent.
 //
-// A peer that has ended its stream may well wait for answers, and a script that closes a connection has
-// mostly just sent on it. So such a connection stays for sends: first until those who have received from it
-// are through with that (nobody has a burst of its queue, or the listener has heard of the end and closes
-// it), then until each transmit queue has dealt with what its ring had by then. It does not wait long for
-// either: GRACE_NS for answers, PATIENCE_NS for a peer that takes nothing.
+// A peer that has ended its stream may wait for answers, and a script often closes a connection right after
+// sending. So an ending connection still accepts sends: first until the consumers of its packets are done (no
+// burst of its queue is in use, or the event consumer has seen the end and closes it), then until each
+// transmit queue has processed what its ring contained by then. Both waits are limited: GRACE_NS for answers,
+// PATIENCE_NS for a peer that reads nothing.
 #include "engine/socket/socket_conn.h"
 #include "engine/socket/socket_state.h"
 
@@ -12,12 +12,12 @@
 
 #define GRACE_NS    INT64_C(1000000000)
 #define PATIENCE_NS INT64_C(5000000000)
-#define SOON_NS     200000  // between looks at a connection that has just ended,
-#define LATER_NS    2000000 // and at one that takes longer
+#define SOON_NS     200000  // interval between checks of a connection that has just ended
+#define LATER_NS    2000000 // interval for one that takes longer
 
 void dqi_ending_begin(dqi_sconn *c, int code) {
     dqi_sock *s = c->sock;
-    bool again = c->primary && !atomic_load(&c->closing); // what waits goes to the next connection
+    bool again = c->primary && !atomic_load(&c->closing); // pending packets go to the next connection
     if (code != DQ_OK || again || dqi_sock_is_udp(s) || s->iface->n_tx == 0) {
         dqi_conn_end(c, code);
         return;
@@ -31,14 +31,14 @@ void dqi_ending_begin(dqi_sconn *c, int code) {
     r->ending = c;
 }
 
-// True when nobody is about to answer what c's queue received: the burst being filled is the only one out.
+// Returns true if no consumer can answer packets of c's queue: only the burst being filled is in use.
 static bool nobody_answers(const dqi_sconn *c) {
     if (atomic_load(&c->closing) || !c->rx) return true;
     const dqi_sock_rx *r = c->rx->engine;
     return !atomic_load(&c->sock->iface->events) && dqi_burst_pool_level(c->rx->bursts) + 1 >= r->n_bursts;
 }
 
-// From now on only what the rings have is waited for.
+// Records the rings' tails; only packets up to these are waited for.
 static void mark(dqi_sconn *c) {
     const dq_iface *i = c->sock->iface;
     for (uint32_t k = 0; k < i->n_tx; k++)
@@ -55,7 +55,7 @@ static bool drained(const dqi_sconn *c) {
     return atomic_load(&c->backlogged) == 0;
 }
 
-// True when nothing more is sent on c.
+// Returns true when nothing more is sent on c.
 static bool is_over(dqi_sconn *c, int64_t now) {
     if (atomic_load(&c->broken)) return true;
     uint64_t moved = atomic_load(&c->moved);

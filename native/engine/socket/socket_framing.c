@@ -10,7 +10,7 @@ static uint64_t read_prefix(const dqi_framing *f, const uint8_t *p) {
     return v;
 }
 
-// Learns the length of the message under way: 1 known, 0 too few bytes, -1 nonsense.
+// Determines the length of the current message: 1 known, 0 too few bytes, -1 invalid.
 static int learn(const dqi_framing *f, dqi_cutter *c) {
     uint64_t len = f->fixed;
     if (c->to - c->from < (f->width ? f->width : 1)) return 0;

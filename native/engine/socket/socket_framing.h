@@ -1,8 +1,8 @@
-// socket_framing.h: cutting a byte stream into messages, and the prefixes that make a stream of messages.
+// socket_framing.h: splits a byte stream into messages, and writes the prefixes of sent messages.
 //
-// The cutter works in place: bytes are read into a buffer, messages are slices of it. A message that can't
-// end in the buffer that it began in is moved to the start of another. It knows nothing of sockets, pools or
-// bursts.
+// The cutter works in place: bytes are read into a buffer and messages are slices of it. A message that does
+// not fit into the rest of its buffer is moved to the start of another. The code is independent of sockets,
+// pools and bursts.
 #ifndef DQI_SOCKET_FRAMING_H
 #define DQI_SOCKET_FRAMING_H
 
@@ -13,30 +13,30 @@ typedef struct dqi_framing {
     uint32_t width;     // bytes of the prefix; 0 for DQ_FRAMING_FIXED
     uint32_t fixed;     // DQ_FRAMING_FIXED: bytes of a message
     uint32_t max_bytes; // longest message
-    bool le, incl;      // little endian; the length counts the prefix
+    bool le, incl;      // little endian; the length includes the prefix
 } dqi_framing;
 
-// Where a connection's unread bytes are: base[from..to) of a buffer of `room` bytes.
+// Unread bytes of a connection: base[from..to) of a buffer of `room` bytes.
 typedef struct dqi_cutter {
     uint8_t *base; // NULL: no buffer
     uint32_t room, from, to;
-    bool known; // the prefix was read: the message has `need` bytes
+    bool known; // the prefix was read; the message has `need` bytes
     uint32_t need;
 } dqi_cutter;
 
-// The next complete message: 1, and it is the *len bytes at base + *at; 0: more bytes are needed; -1: the
-// prefix makes no sense (the stream is lost). Never blocks.
+// Extracts the next complete message. Returns 1 (*len bytes at base + *at), 0 if more bytes are needed, -1 on
+// an invalid prefix (the stream is lost). Never blocks.
 int dqi_cut_next(const dqi_framing *f, dqi_cutter *c, uint32_t *at, uint32_t *len);
-// True when the message under way can be completed where it stands. Then room - to > 0.
+// Returns true if the current message can be completed in its buffer; room - to > 0 then.
 bool dqi_cut_fits(const dqi_framing *f, const dqi_cutter *c);
-// Goes on in another buffer of room bytes (at least width + max_bytes), taking the unread bytes along. A
-// prefix starts at its first byte, a message's bytes at its `width`-th.
+// Switches to another buffer of room bytes (at least width + max_bytes) and copies the unread bytes. A prefix
+// starts at its first byte, a message at byte `width`.
 void dqi_cut_move(const dqi_framing *f, dqi_cutter *c, uint8_t *base, uint32_t room);
-// Bytes of an incomplete message that have come.
+// Returns the received bytes of an incomplete message.
 uint32_t dqi_cut_pending(const dqi_framing *f, const dqi_cutter *c);
 
-// Writes the prefix of a message of len bytes into out; its width. -1: such a message can't be sent in this
-// framing.
+// Writes the prefix of a message of len bytes to out and returns its width, or -1 if this framing cannot
+// encode the message.
 int dqi_framing_prefix(const dqi_framing *f, uint64_t len, uint8_t out[8]);
 
 #endif

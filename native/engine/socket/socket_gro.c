@@ -1,15 +1,13 @@
-// socket_gro.c: receiving datagrams that the kernel hands over joined (UDP_GRO), up to 64 KiB of one peer's
-// at a time.
+// socket_gro.c: receives datagrams that the kernel coalesces (UDP_GRO), up to 64 KiB of one peer at a time.
 //
-// The region's buffers come in groups, super-buffers, of at least 64 KiB. There are two ways to read, and the
-// last read's messages decide: wide, where each message gets a super-buffer for itself and its datagrams are
-// slices of that; or narrow, for what comes unjoined, where each gets a buffer, with room for the rest of a
-// joined message in the spill, from where the datagrams that did not fit are copied. So a small datagram
-// never takes 64 KiB, and joined ones are not copied where that counts.
+// The region's buffers form groups of at least 64 KiB, super-buffers. There are two ways to read, selected by
+// the messages of the last read: wide, where each message gets a super-buffer and its datagrams are slices of
+// that; or narrow, for single datagrams, where each gets a buffer, plus spill space for the rest of a
+// coalesced message, from which the excess datagrams are copied. So a small datagram never occupies 64 KiB,
+// and coalesced ones are rarely copied.
 //
-// What was read and not delivered yet, for want of room or of buffers, waits in msgs[at..n_read): its bytes
-// stay where they are. The queue is one holder of each super-buffer in its stock and of each waiting
-// message's.
+// Messages read but not yet delivered, for lack of room or buffers, stay in place in msgs[at..n_read). The
+// queue holds each super-buffer of its stock and of each waiting message.
 #include "pipeline/engine.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
@@ -21,10 +19,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MESSAGE (64u << 10) // bytes that a message may have, at most
-#define WIDE    16          // messages of one call that have a super-buffer each, at least
-#define WARM    (1u << 20)  // bytes that one call fills, where that is less: they stay in a core's cache
-#define NARROW  128         // messages of one call that have a buffer each
+#define MESSAGE (64u << 10) // limit of a message in bytes
+#define WIDE    16          // minimum of messages per call with super-buffers
+#define WARM    (1u << 20)  // bytes filled by one call if that is less: they fit a core's cache
+#define NARROW  128         // messages per call with a buffer each
 #define LEAST   8           // super-buffers for each queue
 
 static bool kernel_has_gro(void) {
@@ -34,7 +32,8 @@ static bool kernel_has_gro(void) {
     return ok;
 }
 
-// The queue that uses region r as well and is no UDP receive queue, or NULL; counts those in *users.
+// Returns a queue that uses region r and is not a UDP receive queue, or NULL; counts the UDP receive queues
+// in *users.
 static const dq_queue *stranger(const dq_session *s, const dq_region *r, uint32_t *users) {
     for (uint32_t i = 0; i < s->n_ifaces; i++) {
         const dq_iface *f = s->ifaces[i];
@@ -82,7 +81,7 @@ int dqi_gro_open(dqi_sock_rx *r) {
     r->wide = g->group == 1;
     r->each = 1;
     r->aside.id = DQI_NO_BUF;
-    // Mapped: what is never used costs no memory.
+    // mmap: unused pages cost no memory.
     r->spill = g->group == 1 ? NULL
                              : mmap(NULL, (size_t)NARROW * MESSAGE, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -99,20 +98,20 @@ void dqi_gro_start(dqi_sock_rx *r) {
 
 static uint8_t *at_off(const dqi_sock_rx *r, uint64_t off) { return r->queue->session->base + off; }
 
-// Takes super-buffers into the stock, up to n; those there are.
+// Takes super-buffers into the stock up to n; returns its level.
 static uint32_t fill(dqi_sock_rx *r, uint32_t n) {
     if (n > r->cap_stock) n = r->cap_stock;
     if (r->n_stock < n) r->n_stock += dqi_bufs_some(r->region, r->stock + r->n_stock, n - r->n_stock);
     return r->n_stock;
 }
 
-// Takes the first n super-buffers out of the stock.
+// Removes the first n super-buffers from the stock.
 static void shift(dqi_sock_rx *r, uint32_t n) {
     r->n_stock -= n;
     memmove(r->stock, r->stock + n, r->n_stock * sizeof *r->stock);
 }
 
-// Lets go of the super-buffers that are used up; all: of the one in use too.
+// Frees used-up super-buffers; all: also the one in use.
 static void retire(dqi_sock_rx *r, bool all) {
     uint32_t group = r->region->group, n = (r->used + (all ? group - 1 : 0)) / group;
     dqi_bufs_free(r->queue->session, r->stock, n);
@@ -124,22 +123,22 @@ static void set_across(const dqi_sock_rx *r, uint32_t id, bool across) {
     r->region->across[(id - r->region->first_id) / r->region->group] = across;
 }
 
-// The k-th buffer behind those used of the stock.
+// Returns the k-th unused buffer of the stock.
 static uint32_t buf_at(const dqi_sock_rx *r, uint32_t k) {
     uint32_t group = r->region->group;
     return r->stock[(r->used + k) / group] + (r->used + k) % group;
 }
 
-// Adds a super-buffer to those that b holds.
+// Adds a super-buffer to those held by b.
 static void hold(dqi_sock_rx *r, dq_burst *b, uint32_t id) {
     if (b->n_bufs > 0 && b->bufs[0][b->n_bufs - 1] == id) return;
     dqi_buf_hold(r->region, id);
     b->bufs[0][b->n_bufs++] = id;
 }
 
-// ---- reading ----------------------------------------------------------------------------------------------
+// ---- receive ----------------------------------------------------------------------------------------------
 
-// Points message k at its buffer, with n bytes of room, and at the spill.
+// Sets up message k with its buffer (n bytes of room) and optionally its spill space.
 static void point(dqi_sock_rx *r, uint32_t k, uint32_t id, size_t n, bool spill) {
     uint8_t *packet = at_off(r, dqi_buf_off(r->region, id));
     r->bufs[k] = id;
@@ -154,7 +153,7 @@ static void point(dqi_sock_rx *r, uint32_t k, uint32_t id, size_t n, bool spill)
                                          .msg_controllen = DQI_SOCK_CTL};
 }
 
-// Prepares messages with a super-buffer each, for about room packets; their number.
+// Sets up messages with a super-buffer each, for about room packets; returns their number.
 static uint32_t aim_wide(dqi_sock_rx *r, uint32_t room) {
     uint32_t n = r->each > 1 ? room / r->each + 1 : room, most = WARM / (r->mean + 1);
     if (most < WIDE) most = WIDE;
@@ -170,7 +169,7 @@ static uint32_t aim_wide(dqi_sock_rx *r, uint32_t room) {
     return n;
 }
 
-// Prepares messages with a buffer each, for at most room packets; their number.
+// Sets up messages with a buffer each, for at most room packets; returns their number.
 static uint32_t aim_narrow(dqi_sock_rx *r, uint32_t room) {
     uint32_t group = r->region->group, n = WARM / r->region->stride;
     if (n < WIDE) n = WIDE;
@@ -189,7 +188,7 @@ static uint32_t aim_narrow(dqi_sock_rx *r, uint32_t room) {
 
 static bool is_late(const dqi_sock_rx *r, uint32_t k) { return r->msgs[k].msg_len == DQI_UDP_LATE; }
 
-// Learns what n messages were read from c, and how to read the next.
+// Parses n messages read from c and selects how to read the next.
 static void note_read(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
     uint64_t packets = 0, bytes = 0;
     dqi_stamps_look(&c->stamps, r->queue->session);
@@ -220,19 +219,19 @@ static void note_read(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
     r->wide = group == 1 || (packets >= 2 * n && 4 * packets >= (uint64_t)group * n);
 }
 
-// ---- delivering -------------------------------------------------------------------------------------------
+// ---- delivery ---------------------------------------------------------------------------------------------
 
-// The part of a message that goes to one burst.
+// Part of a message that goes to one burst.
 typedef struct part {
-    uint32_t len, size; // of the message, and of its datagrams
-    uint32_t n, cut;    // datagrams, and how many of them were too long
+    uint32_t len, size; // length of the message and of its datagrams
+    uint32_t n, cut;    // datagrams; datagrams that were too long
 } part;
 
 static part part_of(const dqi_sock_rx *r) {
     return (part){.len = r->msgs[r->at].msg_len, .size = r->size[r->at]};
 }
 
-// The length of the next datagram.
+// Returns the length of the next datagram.
 static uint32_t next_len(const dqi_sock_rx *r, const part *p) {
     uint32_t left = p->len - r->pos;
     return left < p->size ? left : p->size;
@@ -252,7 +251,7 @@ static void count(dqi_sock_rx *r, const part *p) {
     if (p->cut) dqi_drop(&r->queue->c, DQ_DROP_TOO_LONG, p->cut);
 }
 
-// Moves datagrams of the current message, which has a super-buffer, to b; true: none is left.
+// Moves datagrams of the current message, which has a super-buffer, to b; returns true if none is left.
 static bool cut_wide(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     uint32_t id = r->bufs[r->at], before = b->n;
     uint64_t off = dqi_buf_off(r->region, id);
@@ -270,7 +269,7 @@ static bool cut_wide(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     } while (more && b->n < cap);
     count(r, &p);
     if (!more && !had && b->n > before) {
-        b->bufs[0][b->n_bufs++] = id; // the queue's hold becomes the burst's
+        b->bufs[0][b->n_bufs++] = id; // transfers the queue's reference to the burst
         return true;
     }
     if (b->n > before) hold(r, b, id);
@@ -278,8 +277,8 @@ static bool cut_wide(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     return !more;
 }
 
-// Copies len bytes of the current message, from r->pos on, to a buffer of their own and gives that the same
-// sender; its id or DQI_NO_BUF.
+// Copies len bytes of the current message from r->pos on to a separate buffer with the same sender; returns
+// its id or DQI_NO_BUF.
 static uint32_t copy_out(dqi_sock_rx *r, uint32_t len) {
     const struct iovec *v = r->iov + 2 * (size_t)r->at;
     uint32_t id = dqi_spare_take(r->region, &r->aside), first = (uint32_t)v[0].iov_len, here = 0;
@@ -292,7 +291,7 @@ static uint32_t copy_out(dqi_sock_rx *r, uint32_t len) {
     return id;
 }
 
-// The same as cut_wide for a message that has one buffer and perhaps some of the spill.
+// As cut_wide, for a message with one buffer and possibly spilled data.
 static bool cut_narrow(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     part p = part_of(r);
     uint32_t room = (uint32_t)r->iov[2 * (size_t)r->at].iov_len;
@@ -317,14 +316,14 @@ static bool cut_narrow(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     return r->pos == p.len;
 }
 
-// Goes on to the next message, and lets go of what the current one has.
+// Advances to the next message and frees the buffer of the current one.
 static void pass(dqi_sock_rx *r) {
     if (r->across) dqi_bufs_free(r->queue->session, &r->bufs[r->at], 1);
     r->at++;
     r->pos = 0;
 }
 
-// Moves what was read to b, up to cap packets.
+// Moves read datagrams to b, up to cap packets.
 static void deliver(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     uint32_t from = b->n;
     b->slices = true;
@@ -343,7 +342,7 @@ static void deliver(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
     if (b->n > from) dqi_udp_remember_peer(r, b);
 }
 
-// A burst that need not be full is handed over while what was read is in the cache.
+// Returns true if a partial burst should be delivered while its data is in the cache.
 static bool is_enough(const dqi_sock_rx *r, const dq_burst *b) {
     return r->queue->immediate && r->queue->conf.timeout_us == 0 && b->bytes >= WARM;
 }

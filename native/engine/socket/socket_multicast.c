@@ -1,8 +1,8 @@
-// socket_multicast.c: joining and leaving groups. Control threads.
+// socket_multicast.c: joins and leaves groups. Control threads.
 //
-// The kernel hands a group's datagrams to every socket that joined it, so a group is joined on one socket
-// alone: that of the receive queue with the fewest groups. IP_MULTICAST_ALL is off: nothing comes that was
-// not joined.
+// The kernel delivers a group's datagrams to every socket that joined it, so each group is joined on a single
+// socket: that of the receive queue with the fewest groups. IP_MULTICAST_ALL is off, so other groups are not
+// received.
 #include "core/err.h"
 #include "engine/socket/socket_open.h"
 #include "engine/socket/socket_state.h"
@@ -26,7 +26,7 @@ void dqi_sock_multicast_out(dqi_sock *s, int fd, int family) {
     if (family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index);
 }
 
-// Joins or leaves on c's socket; 0 or errno.
+// Joins or leaves on c's socket; returns 0 or an errno.
 static int change(dqi_sock *s, const dqi_sconn *c, const dqi_sockaddr *group, const dqi_sockaddr *source,
                   bool join) {
     int level = group->sa.sa_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, err;
@@ -48,7 +48,7 @@ static bool same_source(const dqi_sockaddr *a, const dqi_sockaddr *b) {
     return a->sa.sa_family == b->sa.sa_family && (a->sa.sa_family == AF_UNSPEC || dqi_addr_same_host(a, b));
 }
 
-// The membership of this group and source; source NULL: of any.
+// Finds the membership of this group and source; source NULL: any membership of the group.
 static dqi_sock_group *find(dqi_sock *s, const dqi_sockaddr *group, const dqi_sockaddr *source) {
     for (uint32_t k = 0; k < s->n_groups; k++)
         if (dqi_addr_same_host(&s->groups[k].group, group) &&
@@ -57,7 +57,7 @@ static dqi_sock_group *find(dqi_sock *s, const dqi_sockaddr *group, const dqi_so
     return NULL;
 }
 
-// Where a group goes: with its other sources, else to the queue with the fewest memberships.
+// Selects the socket for a group: that of its other sources, else the one with the fewest memberships.
 static dqi_sconn *choose_base(dqi_sock *s, const dqi_sockaddr *group) {
     const dqi_sock_group *g = find(s, group, NULL);
     if (g) return g->base;
@@ -78,11 +78,11 @@ static void forget(dqi_sock *s, dqi_sock_group *g) { *g = s->groups[--s->n_group
 static int join_group(dqi_sock *s, const dqi_sockaddr *group, const dqi_sockaddr *source) {
     if (find(s, group, source)) return 0;
     dqi_sock_group *g = find(s, group, NULL);
-    if (g && g->own) { // chosen sources take the place of what the address alone joined
+    if (g && g->own) { // explicit sources replace the implicit membership
         change(s, g->base, group, &g->source, false);
         forget(s, g);
     } else if (g && (g->source.sa.sa_family == AF_UNSPEC || source->sa.sa_family == AF_UNSPEC)) {
-        return EINVAL; // the kernel would turn one into the other
+        return EINVAL; // the kernel would convert one into the other
     }
     if (s->n_groups == DQI_SOCK_GROUPS) return ENOBUFS;
     dqi_sconn *base = choose_base(s, group);
@@ -129,7 +129,7 @@ static const char *advice(int err) {
     return "check the address";
 }
 
-// The group in text, whose port, if there is one, must be the interface's.
+// Parses a group; its port, if given, must be that of the interface.
 static int parse_group(dqi_sock *s, const char *text, dqi_sockaddr *group, dq_diag *diag) {
     char host[256];
     int32_t port;

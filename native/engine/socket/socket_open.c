@@ -1,7 +1,8 @@
-// socket_open.c: from the configuration to bound sockets. Control thread; resolving names may block.
+// socket_open.c: creates bound sockets from the configuration. Control thread; name resolution may block.
 //
-// UDP has one socket a receive queue (a server's share its port by SO_REUSEPORT, the kernel spreads the
-// peers), TCP one listening socket, or, for a client, one connection a queue pair, made after the start.
+// UDP has one socket per receive queue (those of a server share its port by SO_REUSEPORT; the kernel
+// distributes the peers). TCP has one listening socket or, for a client, one connection per queue pair, made
+// after the start.
 #include "core/err.h"
 #include "engine/socket/socket_open.h"
 #include "engine/socket/socket_state.h"
@@ -13,7 +14,7 @@
 
 #define BACKLOG 1024
 
-// The address as the user knows it.
+// Formats the address as configured.
 static const char *uri(const dqi_sock *s, bool remote, char *buf, size_t len) {
     const dq_socket_conf *c = &s->iface->conf.socket;
     const char *host = remote ? c->remote_host : c->local_host;
@@ -83,7 +84,7 @@ int dqi_sock_bind_fd(int fd, const dqi_sockaddr *a) {
     return bind(fd, &a->sa, dqi_addr_len(a)) == 0 ? 0 : -errno;
 }
 
-// A socket bound to a; reuse is the option under which the port may be shared, 0: none.
+// Creates a socket bound to a; reuse is the option for sharing the port, 0: none.
 static int bound_fd(dqi_sock *s, const dqi_sockaddr *a, int reuse) {
     int on = 1, fd = dqi_sock_new_fd(s, a->sa.sa_family);
     if (fd < 0) return fd;
@@ -94,7 +95,7 @@ static int bound_fd(dqi_sock *s, const dqi_sockaddr *a, int reuse) {
     return err;
 }
 
-// Tries the addresses in turn, as long as it is the address that is wrong; the one that worked is s->local.
+// Tries the addresses in turn while the error concerns the address; stores the last one tried in s->local.
 static int bind_first(dqi_sock *s, const dqi_sockaddr *list, int n, int reuse) {
     int fd = -EADDRNOTAVAIL;
     for (int k = 0; k < n; k++) {
@@ -129,8 +130,8 @@ static int add_base(dqi_sock *s, int fd) {
     return 0;
 }
 
-// Several sockets share a port only when each asks for it; so a port that another program has is found by
-// asking alone.
+// Sockets share a port only if each requests it; a first bind without sharing detects a port used by another
+// program.
 static int udp_server(dqi_sock *s, uint32_t n, dq_diag *diag) {
     dqi_sockaddr list[DQI_SOCK_ADDRS];
     int k = resolve(s, false, list, DQI_SOCK_ADDRS, diag);
@@ -156,7 +157,7 @@ int dqi_udp_connect(dqi_sock *s, const dqi_sockaddr *from, const dqi_sockaddr *t
     if (bound && !dqi_addr_fit(from, to->sa.sa_family, &local)) return -EAFNOSUPPORT;
     int fd = bound ? bound_fd(s, &local, reuse) : dqi_sock_new_fd(s, to->sa.sa_family);
     if (fd < 0) return fd;
-    // Answers to a group come from its members' own addresses: that socket stays unconnected.
+    // Answers to a multicast group come from its members' own addresses, so that socket stays unconnected.
     if (dqi_addr_is_multicast(to) || connect(fd, &to->sa, dqi_addr_len(to)) == 0) return fd;
     int err = -errno;
     close(fd);
@@ -186,8 +187,7 @@ static int tcp_server(dqi_sock *s, dq_diag *diag) {
     dqi_sockaddr list[DQI_SOCK_ADDRS];
     int k = resolve(s, false, list, DQI_SOCK_ADDRS, diag);
     if (k < 0) return k;
-    // A port with connections of an earlier run that still linger is free; one that somebody listens on is
-    // not.
+    // SO_REUSEADDR allows a port whose old connections are in TIME_WAIT, not one with a listener.
     int fd = bind_first(s, list, k, SO_REUSEADDR);
     if (fd >= 0 && listen(fd, BACKLOG) != 0) {
         int err = -errno;
@@ -219,7 +219,7 @@ static int client_addresses(dqi_sock *s, dq_diag *diag) {
     dqi_sockaddr list[DQI_SOCK_ADDRS];
     int k = c->local_host[0] || c->local_port ? resolve(s, false, list, DQI_SOCK_ADDRS, diag) : 0;
     if (k < 0) return k;
-    if (k > 0) s->local = list[k - 1]; // of "every address" the last: IPv4, which fits IPv6 too
+    if (k > 0) s->local = list[k - 1]; // of several wildcard addresses the last: IPv4, which also fits IPv6
     return DQ_OK;
 }
 

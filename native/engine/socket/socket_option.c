@@ -1,5 +1,5 @@
-// socket_option.c: making sockets, kernel buffers, and setsockopt pass-through. Options set on an interface
-// are kept, so that a connection made later, or made again, has them too.
+// socket_option.c: socket creation, kernel buffers, setsockopt pass-through. Options set on an interface are
+// stored for later connections and reconnects.
 #include "engine/socket/socket_conn.h"
 #include "engine/socket/socket_open.h"
 #include "engine/socket/socket_state.h"
@@ -10,15 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES (64 << 20) // of kernel memory asked for each way
-#define REST_BYTES   (4 << 20)  // of a receive buffer that can take what comes in REST_NS
+#define BUFFER_BYTES (64 << 20) // of kernel memory, requested for each direction
+#define REST_BYTES   (4 << 20)  // of a receive buffer that holds the data of REST_NS
 #define REST_NS      50000
-#define REST_MIN_NS  20000 // less is not worth the sleep
-#define BUSY_POLL_US 50    // a read of an empty socket asks the network device itself
+#define REST_MIN_NS  20000 // shorter sleeps are not worthwhile
+#define BUSY_POLL_US 50    // a read of an empty socket polls the device
 
 static int set_int(int fd, int level, int name, int v) { return setsockopt(fd, level, name, &v, sizeof v); }
 
-// Bytes got of one kernel buffer. FORCE passes the system's limit, with the right to.
+// Requests a large kernel buffer and returns its bytes. FORCE exceeds the system's limit, with CAP_NET_ADMIN.
 static int enlarge(int fd, int force, int plain) {
     if (set_int(fd, SOL_SOCKET, force, BUFFER_BYTES) != 0) set_int(fd, SOL_SOCKET, plain, BUFFER_BYTES);
     int got = 0;
@@ -27,7 +27,7 @@ static int enlarge(int fd, int force, int plain) {
     return got / 2; // the kernel doubles it for its own overhead
 }
 
-// With a large buffer, queues that gather packets for a time may look less often: a quarter of that time.
+// With a large kernel buffer, queues with a batch timeout are polled less often: every quarter of it.
 static void let_rest(dq_iface *i, int bytes) {
     for (uint32_t k = 0; k < i->n_rx; k++) {
         int64_t ns = (int64_t)i->rx[k]->conf.timeout_us * 1000 / 4;
@@ -35,7 +35,7 @@ static void let_rest(dq_iface *i, int bytes) {
     }
 }
 
-// Asks for large kernel buffers, and tells once what was got.
+// Requests large kernel buffers and reports their sizes once.
 static void enlarge_buffers(dqi_sock *s, int fd) {
     int rx = enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF), tx = enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
     if (s->told) return;
@@ -53,10 +53,10 @@ static void enlarge_buffers(dqi_sock *s, int fd) {
 
 void dqi_sock_captured(dq_iface *i) {
     const dqi_sock *s = i->engine;
-    if (dqi_session_keep_targets(i->session) != DQ_OK) return; // they stay unknown
+    if (dqi_session_keep_targets(i->session) != DQ_OK) return; // destinations stay unknown
     for (uint32_t k = 0; k < s->n_base; k++) {
         const dqi_sconn *c = s->base[k];
-        if (!dqi_addr_is_any(&c->local)) continue; // else all go to that address
+        if (!dqi_addr_is_any(&c->local)) continue; // bound to a single address
         if (c->local.sa.sa_family == AF_INET6)
             set_int(c->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
         else
@@ -72,8 +72,8 @@ int dqi_sock_new_fd(dqi_sock *s, int family) {
     if (udp) {
         set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
         set_int(fd, SOL_SOCKET, SO_BUSY_POLL,
-                BUSY_POLL_US); // refused without the right to: then interrupts do
-        // Groups that others on this host joined are none of ours.
+                BUSY_POLL_US); // without the privilege, interrupts are used
+        // Excludes groups joined by other sockets of this host.
         set_int(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 #ifdef IPV6_MULTICAST_ALL
         if (family == AF_INET6) set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
@@ -103,7 +103,7 @@ static int set_on_conn(dqi_sock *s, uint32_t id, int level, int option, const vo
     return set_one(c->fd, level, option, v, len);
 }
 
-// Where the option is kept for sockets to come: a later value takes an earlier one's place. NULL: no room.
+// Returns the entry for an option of later sockets; a new value replaces an old one. NULL: no room.
 static dqi_sock_opt *place_of(dqi_sock *s, int level, int option) {
     uint32_t i = 0;
     while (i < s->n_opts && (s->opts[i].level != level || s->opts[i].name != option))

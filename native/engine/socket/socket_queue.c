@@ -1,5 +1,5 @@
-// socket_queue.c: what a socket queue needs besides its sockets: the stock of buffers and the arrays for
-// system calls, all made at the open. Control thread.
+// socket_queue.c: resources of a socket queue besides its sockets: the stock of buffers and the arrays for
+// system calls, allocated at the open. Control thread.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/socket/socket_conn.h"
@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-// Buffers that a queue may keep at hand: a batch, of a stream what a large read fills, but never so many that
-// the region's other users go short.
+// Returns the number of buffers in a queue's stock: a batch, for streams enough for a large read, limited so
+// that other users of the region have enough.
 static uint32_t stock_size(const dq_queue *q) {
     const dq_session *s = q->session;
     const dq_region *r = q->conf.regions[0];

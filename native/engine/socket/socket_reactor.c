@@ -1,9 +1,9 @@
-// socket_reactor.c: one thread's connections: accepting, connecting, reconnecting, reading in turn.
+// socket_reactor.c: event loop of one thread's connections: accept, connect, reconnect, read.
 //
-// epoll says who is ready, so a queue with thousands of idle connections costs no more than one with a few,
-// and its descriptor is all that the poller sleeps on. Ready connections are read one after the other, each
-// for one bounded turn; the kernel puts those that have more at the end of its list. On an interface without
-// receive queues the first transmit queue does all this, and throws away what is sent to it.
+// epoll reports ready connections, so thousands of idle ones cost no more than a few, and the poller sleeps
+// on a single descriptor. Ready connections are read in turn for a bounded time; the kernel moves those with
+// more data to the end of its list. On an interface without receive queues the first transmit queue runs the
+// reactor and discards received data.
 #include "engine/socket/socket_conn.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ACCEPTS  16                 // connections taken in a turn
-#define PAUSE_NS INT64_C(100000000) // of accepting, when there is no room for a connection
-#define SKIM     (1 << 20)          // bytes thrown away at a time
+#define ACCEPTS  16                 // connections accepted in a turn
+#define PAUSE_NS INT64_C(100000000) // pause of accepting when there is no room for a connection
+#define SKIM     (1 << 20)          // bytes discarded at a time
 
 int dqi_reactor_init(dqi_reactor *r, dqi_sock *s, dq_queue *q) {
     r->sock = s;
@@ -37,7 +37,7 @@ static int watch(dqi_reactor *r, int fd, uint32_t events, void *who) {
 }
 
 static uint32_t interest(int state) {
-    if (state == DQI_CONN_ENDING) return 0; // errors alone
+    if (state == DQI_CONN_ENDING) return 0; // only errors
     return state == DQI_CONN_OPEN ? EPOLLIN | EPOLLRDHUP : EPOLLOUT;
 }
 
@@ -49,10 +49,10 @@ int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state) {
     return watch(r, c->fd, interest(state), c);
 }
 
-// ---- nobody listens ---------------------------------------------------------------------------------------
+// ---- connections without consumers ------------------------------------------------------------------------
 
-// A connection whose packets no pipe takes is not read: what its peer sends waits in the kernel, and TCP
-// slows the peer down. Its end is still noticed as long as nothing waits to be read before it.
+// Stops reading a connection whose packets no pipe consumes: its data stays in the kernel, and TCP flow
+// control slows the peer. Its end is still detected unless data is queued before it.
 static void leave_unread(dqi_reactor *r, dqi_sconn *c) {
     char byte;
     bool udp = dqi_sock_is_udp(r->sock);
@@ -61,7 +61,7 @@ static void leave_unread(dqi_reactor *r, dqi_sconn *c) {
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         return dqi_conn_end(c, DQ_ESYS - errno);
     if (n < 0) return;
-    pthread_mutex_lock(&r->sock->lock); // against a close, which wants to be noticed
+    pthread_mutex_lock(&r->sock->lock); // serializes with a close, which must be noticed
     if (!atomic_load(&c->closing)) {
         epoll_ctl(r->epfd, EPOLL_CTL_DEL, c->fd, NULL);
         c->muted = true;
@@ -77,7 +77,7 @@ static void listen_again(dqi_reactor *r, dqi_sconn *c) {
     if (dqi_conn_state(c) == DQI_CONN_OPEN) watch(r, c->fd, interest(DQI_CONN_OPEN), c);
 }
 
-// After a change of the queue's pipes, connections that somebody may want by now are watched again.
+// After a change of the queue's pipes, watches muted connections again that may have a consumer now.
 static void review_muted(dqi_sock_rx *q) {
     dqi_reactor *r = &q->reactor;
     if (r->pipes_seen == q->queue->pipes_version) return;
@@ -94,7 +94,7 @@ static void review_muted(dqi_sock_rx *q) {
 
 static bool out_of_room(int err) { return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM; }
 
-// A listener that can't be served must not keep the poller awake.
+// Pauses a listener that cannot be served, so that it does not keep the poller awake.
 static void pause_accepting(dqi_reactor *r) {
     r->paused_ns = dq_now(r->sock->iface->session) + PAUSE_NS;
     watch(r, r->sock->listen_fd, 0, NULL);
@@ -122,7 +122,7 @@ static void accept_some(dqi_reactor *r) {
 
 // ---- connecting -------------------------------------------------------------------------------------------
 
-// The outcome of a connection that was being made: open, the next address, or the end.
+// Handles the result of a connection attempt: open, the next address, or the end.
 static void finish_connect(dqi_sconn *c) {
     int err = 0;
     socklen_t len = sizeof err;
@@ -154,13 +154,13 @@ static void start_primary(dqi_reactor *r, uint32_t k) {
         dqi_conn_end(c, err);
 }
 
-// True when primary k is read by r.
+// Returns true if primary k is read by r.
 static bool owns(const dqi_reactor *r, uint32_t k) {
     const dq_iface *i = r->sock->iface;
     return r->queue->conf.dir == DQ_TX || i->rx[k % i->n_rx] == r->queue;
 }
 
-// Makes the client connections that are due; session time of the next, INT64_MAX: none.
+// Starts the client connections that are due; returns the session time of the next, INT64_MAX: none.
 static int64_t connect_due(dqi_reactor *r) {
     dqi_sock *s = r->sock;
     int64_t now = dq_now(s->iface->session), next = INT64_MAX;
@@ -179,10 +179,10 @@ static int64_t connect_due(dqi_reactor *r) {
     return r->paused_ns < next ? r->paused_ns : next;
 }
 
-// ---- a receive queue's turn -------------------------------------------------------------------------------
+// ---- turn of a receive queue ------------------------------------------------------------------------------
 
-// Does what is due, and tells the poller when there will be more: last in a turn, as what a turn meets sets
-// timers of its own, and the poller may sleep right after it.
+// Runs due timers and schedules the poller's next turn. Called last, because a turn sets timers and the
+// poller may sleep right after it.
 static void serve_timers(dqi_reactor *r) {
     if (r->ending) {
         int64_t due = dqi_ending_serve(r);
@@ -193,8 +193,7 @@ static void serve_timers(dqi_reactor *r) {
     if (due < r->queue->next_ns) r->queue->next_ns = due;
 }
 
-// Ends c, but not before what b has of it was delivered: then the core is asked to do so, and c gets another
-// turn.
+// Ends c after its packets in b are delivered: requests the delivery and gives c another turn.
 static void end_after(dqi_sock_rx *r, dqi_sconn *c, const dq_burst *b, int why) {
     if (b->n > 0 && b->conn == dqi_conn_id(c)) {
         r->queue->deliver_now = true;
@@ -205,7 +204,8 @@ static void end_after(dqi_sock_rx *r, dqi_sconn *c, const dq_burst *b, int why) 
     dqi_ending_begin(c, why);
 }
 
-// One turn of an open connection. A burst holds one connection's packets: c waits while b has another's.
+// Runs one turn of an open connection. A burst holds packets of one connection: c waits while b has
+// another's.
 static int read_from(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool *waits) {
     uint32_t id = dqi_conn_id(c);
     if (!dqi_queue_wants(r->queue, id)) {
@@ -221,7 +221,7 @@ static int read_from(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, b
     return n;
 }
 
-// Does what connection c is ready for; packets added to b.
+// Handles the readiness of connection c; returns the packets added to b.
 static int serve(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool *waits) {
     *waits = false;
     switch (dqi_conn_state(c)) {
@@ -253,7 +253,7 @@ static int turn(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
         int n = serve(q, q->more, b, room, &waits);
         if (n > 0 || waits || q->filled > 0) return n;
     } else if (q->filled > 0) {
-        dqi_drop(&q->queue->c, DQ_DROP_FLUSHED, dqi_tcp_forget(q)); // nobody wants it any more
+        dqi_drop(&q->queue->c, DQ_DROP_FLUSHED, dqi_tcp_forget(q)); // no consumer is left
         q->more = NULL;
     }
     if (r->at >= r->n_ready) look(r);
@@ -278,9 +278,9 @@ int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     return n;
 }
 
-// ---- an interface without receive queues ------------------------------------------------------------------
+// ---- interface without receive queues ---------------------------------------------------------------------
 
-// Nobody reads what comes: it is thrown away, so that the end of the stream is seen.
+// Discards received data, so that the end of the stream is seen.
 static void skim(dqi_sconn *c) {
     int state = dqi_conn_state(c);
     if (state == DQI_CONN_FREE) return;

@@ -1,9 +1,9 @@
-// socket_tcp.c: receiving streams.
+// socket_tcp.c: receive path of streams.
 //
-// Without framing a read fills many buffers of the stock, each is a packet, and bursts take them as they have
-// room; until they are through, nothing else is read. With framing bytes are read into one buffer of the
-// connection and cut where they lie: the messages are slices, the buffer is held by every burst that has some
-// of them, and by the connection as long as it has unread bytes.
+// Without framing, a read fills many buffers of the stock, each of which is a packet; bursts take them as
+// they have room, and nothing else is read until all are delivered. With framing, bytes are read into one
+// buffer of the connection and cut in place: messages are slices, and the buffer is held by every burst that
+// has some of them, and by the connection while it has unread bytes.
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
 #include "core/peers.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define FRAMED_READS 16 // of one connection in a turn
+#define FRAMED_READS 16 // reads of one connection in a turn
 
 static uint8_t *packet_of(const dqi_sock_rx *r, uint32_t id) {
     return r->queue->session->base + dqi_buf_off(r->region, id);
 }
 
-// Every packet tells its peer, as datagrams do.
+// Stores the peer's address with a packet, as for datagrams.
 static void stamp_peer(const dqi_sock_rx *r, const dqi_sconn *c, uint32_t id) {
     *dqi_buf_peer(r->region, id) = c->peer;
 }
@@ -33,7 +33,7 @@ static void append(dq_burst *b, uint64_t off, uint32_t len, int64_t now) {
     b->bytes += len;
 }
 
-// The result of a read that brought nothing: the stream's end, an error, or nothing for now.
+// Handles a read without data: end of stream, error, or nothing for now.
 static void note_end(dqi_sconn *c, ssize_t n, int err) {
     if (n < 0 && (err == EAGAIN || err == EWOULDBLOCK || err == EINTR)) return;
     c->ended = true;
@@ -48,16 +48,16 @@ void dqi_tcp_stop(dqi_sconn *c) {
     int err = getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
     bool told =
         err == 0 && len >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-    c->until =
-        told ? info.tcpi_bytes_received : UINT64_MAX; // an emulated kernel may not: all that is there, then
+    c->until = told ? info.tcpi_bytes_received : UINT64_MAX; // not filled by some emulated kernels: all
+                                                             // available data then
 }
 
-// Whether c may be read, or has given all that had come by the stop.
+// Returns false when everything received before the stop was read.
 static bool goes_on(const dqi_sconn *c) {
     return dqi_receives(c->sock->iface->session) || c->taken < c->until;
 }
 
-// Counts bytes that a read brought; how many of them had come by the stop.
+// Counts the bytes of a read; returns how many of them were received before the stop.
 static uint64_t in_time(dqi_sconn *c, uint64_t got) {
     c->taken += got;
     if (dqi_receives(c->sock->iface->session) || c->taken <= c->until) return got;
@@ -67,8 +67,8 @@ static uint64_t in_time(dqi_sconn *c, uint64_t got) {
 
 // ---- chunks -----------------------------------------------------------------------------------------------
 
-// Reads into as many buffers of the stock as a call takes, whatever a burst has room for: the filled ones
-// stay on top of the stock, in order. False: nothing came.
+// Reads into as many buffers of the stock as a call takes, regardless of the burst's room; filled ones stay
+// at the top of the stock, in order. Returns false if there was no data.
 static bool fill(dqi_sock_rx *r, dqi_sconn *c, uint32_t room) {
     if (!goes_on(c)) return false;
     uint32_t most = DQI_SOCK_READ / r->limit, want = room > most ? room : most;
@@ -121,8 +121,8 @@ uint64_t dqi_tcp_forget(dqi_sock_rx *r) {
 
 // ---- messages ---------------------------------------------------------------------------------------------
 
-// A buffer's room for a stream starts so far into the headroom that the bytes behind a first prefix are
-// aligned.
+// Returns the start of a stream buffer: width bytes into the headroom, so that the bytes after a first prefix
+// are aligned.
 static uint8_t *room_of(const dqi_sock_rx *r, uint32_t id) {
     return packet_of(r, id) - r->sock->framing.width;
 }
@@ -132,7 +132,7 @@ static void drop_buf(dqi_sock_rx *r, dqi_sconn *c) {
     c->buf = DQI_NO_BUF;
 }
 
-// Makes sure that the message under way, or a new one, has room. False: no free buffer.
+// Provides room for the current or a new message. Returns false if no buffer is free.
 static bool make_room(dqi_sock_rx *r, dqi_sconn *c) {
     const dqi_framing *f = &r->sock->framing;
     if (dqi_cut_fits(f, &c->cut)) return true;
@@ -148,7 +148,7 @@ static bool make_room(dqi_sock_rx *r, dqi_sconn *c) {
     return true;
 }
 
-// The burst holds the connection's buffer from its first slice on.
+// Adds the connection's buffer to those held by the burst.
 static void hold(dqi_sock_rx *r, const dqi_sconn *c, dq_burst *b) {
     b->slices = true;
     if (b->n_bufs > 0 && b->bufs[0][b->n_bufs - 1] == c->buf) return;
@@ -156,7 +156,7 @@ static void hold(dqi_sock_rx *r, const dqi_sconn *c, dq_burst *b) {
     b->bufs[0][b->n_bufs++] = c->buf;
 }
 
-// Moves the complete messages that are there into b, at most room; their number.
+// Appends at most room complete messages to b; returns their number.
 static uint32_t cut(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, int64_t now) {
     uint32_t n = 0, at, len;
     uint64_t bytes = 0;
@@ -179,7 +179,7 @@ static uint32_t cut(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, in
     return n;
 }
 
-// Reads once into the connection's buffer. True when there may be more.
+// Reads once into the connection's buffer. Returns true if there may be more.
 static bool read_on(dqi_sock_rx *r, dqi_sconn *c) {
     if (!goes_on(c) || !make_room(r, c)) return false;
     uint32_t space = c->cut.room - c->cut.to;
@@ -218,6 +218,6 @@ int dqi_tcp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
         n = read_messages(r, c, b, room);
     else if (!c->ended)
         n = read_chunks(r, c, b, room);
-    if (n > 0 && c->ended) r->more = c; // its end is told after its bytes
+    if (n > 0 && c->ended) r->more = c; // its end is reported after its data
     return n;
 }

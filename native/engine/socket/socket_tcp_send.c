@@ -1,6 +1,6 @@
-// socket_tcp_send.c: sending on streams: many packets a system call.
+// socket_tcp_send.c: transmit path of streams: many packets per system call.
 //
-// The kernel may take part of a packet. How much of it stands in the connection, with the packet: until its
+// The kernel may accept part of a packet. The connection records the packet and the bytes sent; until its
 // queue sends the rest, nothing else may be sent on the connection.
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
@@ -17,12 +17,12 @@ static uint64_t payload(const dq_burst *b, uint32_t i) {
     return len;
 }
 
-// Bytes of the prefix of packet i, written into out; -1: it can't be sent in this framing.
+// Writes the prefix of packet i to out; returns its width, or -1 if this framing cannot encode the packet.
 static int prefix_of(const dqi_sock *s, const dq_burst *b, uint32_t i, uint8_t out[8]) {
     return s->framing.kind == DQ_FRAMING_NONE ? 0 : dqi_framing_prefix(&s->framing, payload(b, i), out);
 }
 
-// Adds packet i's pieces, without its first `skip` bytes, to the n of a list; how many there are then.
+// Adds packet i's pieces, without its first `skip` bytes, to a list of n; returns the new number.
 static uint32_t pieces(const dq_burst *b, uint32_t i, uint8_t *prefix, uint32_t width, uint64_t skip,
                        struct iovec *iov, uint32_t n) {
     for (int s = -1; s < (int)b->nseg; s++) {
@@ -34,14 +34,14 @@ static uint32_t pieces(const dq_burst *b, uint32_t i, uint8_t *prefix, uint32_t 
     return n;
 }
 
-// The pieces of packets first .. first + n, as many as a call takes; how many packets that is. *bad: the next
-// one can't be sent.
+// Gathers the pieces of packets first .. first + n, as many as a call takes; returns the number of packets.
+// *bad: the next one cannot be sent.
 static uint32_t gather(dqi_sock_tx *t, const dqi_sconn *c, const dq_burst *b, uint32_t first, uint32_t n,
                        uint32_t *n_iov, bool *bad) {
     uint32_t k = 0;
     *n_iov = 0;
     *bad = false;
-    if (n > DQI_SOCK_IOVS) n = DQI_SOCK_IOVS; // prefixes
+    if (n > DQI_SOCK_IOVS) n = DQI_SOCK_IOVS; // number of prefixes
     for (; k < n && *n_iov + PARTS <= DQI_SOCK_IOVS; k++) {
         int width = prefix_of(t->sock, b, first + k, t->prefix[k]);
         *bad = width < 0;
@@ -52,8 +52,8 @@ static uint32_t gather(dqi_sock_tx *t, const dqi_sconn *c, const dq_burst *b, ui
     return k;
 }
 
-// Counts the packets that `sent` bytes completed and remembers what was sent of the next. c.out has payload
-// alone.
+// Counts the packets completed by `sent` bytes and records the sent part of the next. c.out_bytes counts only
+// payload.
 static uint32_t settle(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t first, uint32_t k,
                        uint64_t sent) {
     uint32_t done = 0, width = c->sock->framing.width;
@@ -75,7 +75,7 @@ static uint32_t settle(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t fi
     return done;
 }
 
-// One system call. Packets gone, -1: not now (a full socket is in blocked_fd), -2: the connection is lost.
+// Makes one system call. Returns the packets sent; -1: not now (blocked_fd is a full socket); -2: broken.
 static int send_some(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t first, uint32_t k,
                      uint32_t n_iov) {
     dqi_sock_tx *t = q->engine;
@@ -101,7 +101,7 @@ static int send_some(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t firs
     return -2;
 }
 
-// A packet that is half sent when its connection is lost starts anew on the next one.
+// Sends packets. A partly sent packet of a lost connection is sent from its start on the next one.
 static uint32_t send_all(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t first, uint32_t n) {
     uint32_t done = 0;
     while (done < n) {
@@ -120,7 +120,7 @@ static uint32_t send_all(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t 
     return done;
 }
 
-// True when the packet may be sent on c: nothing else is partly sent there.
+// Returns true if the packet may be sent on c: no other packet is partly sent there.
 static bool is_next(const dqi_sconn *c, const dq_queue *q, const dq_burst *b, uint32_t first) {
     return !c->half_queue || (c->half_queue == q && c->half_burst == b && c->half_at == first);
 }
@@ -130,7 +130,7 @@ int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint
     dqi_sock_tx *t = q->engine;
     uint32_t done = 0;
     int64_t due = q->next_ns;
-    q->next_ns = 0; // unless the socket is full: the connection changes hands, so look again
+    q->next_ns = 0; // retry at once unless the socket is full: another thread has the connection
     if (pthread_mutex_trylock(&c->tx_lock) != 0) return 0;
     bool mine = is_next(c, q, b, first);
     t->blocked_fd = -1;

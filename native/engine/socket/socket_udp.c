@@ -1,8 +1,8 @@
-// socket_udp.c: receiving datagrams one by one, whole batches a system call, straight into packet buffers.
+// socket_udp.c: receives single datagrams, a batch per system call, directly into packet buffers.
 //
-// A receive queue keeps a stock of free buffers that recvmmsg fills: message k goes into buffer stock[k], its
-// sender's address into that buffer's place among the peers. When the region has no buffer left, datagrams
-// stay with the kernel, which counts what it has to drop.
+// A receive queue keeps a stock of free buffers that recvmmsg fills: message k uses buffer stock[k] and that
+// buffer's entry in the table of peers. When the region has no free buffer, datagrams stay in the kernel,
+// which counts its drops.
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
 #include "core/peers.h"
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <time.h>
 
-#define QUIET_LOOK 64                // reads in a row that bring nothing, until the socket is looked at
-#define QUIET_MAX  (2 * QUIET_LOOK)  // and until it is known not to work; above: counted as such
-#define REST_NS    INT64_C(10000000) // until such a one is looked at again
-#define SOFT_MAX   16 // errors of earlier datagrams (port unreachable) taken off a socket in one read
+#define QUIET_LOOK 64                // consecutive reads without data until the socket is checked
+#define QUIET_MAX  (2 * QUIET_LOOK)  // and until it is considered failed; above: reported
+#define REST_NS    INT64_C(10000000) // interval between reads of a failed socket
+#define SOFT_MAX   16 // limit of errors of earlier datagrams (port unreachable) cleared in one read
 
-// Points message k at buffer stock[k].
+// Sets up message k to use buffer stock[k].
 static void point(dqi_sock_rx *r, uint32_t k) {
     uint8_t *packet = r->queue->session->base + dqi_buf_off(r->region, r->stock[k]);
     struct msghdr *m = &r->msgs[k].msg_hdr;
@@ -40,7 +40,7 @@ uint32_t dqi_stock_fill(dqi_sock_rx *r, uint32_t n) {
     return r->n_stock;
 }
 
-// Closes the gaps that n read messages left in the stock: each takes the last buffer.
+// Fills the gaps that n read messages left in the stock with the last buffers.
 static void close_gaps(dqi_sock_rx *r, uint32_t n) {
     for (uint32_t k = n; k-- > 0;) {
         if (r->stock[k] == DQI_NO_BUF) {
@@ -50,7 +50,7 @@ static void close_gaps(dqi_sock_rx *r, uint32_t n) {
     }
 }
 
-// Where a datagram was sent to, from a control message about that.
+// Stores the destination of a datagram from its control message.
 static void note_target(dqi_target *to, struct cmsghdr *h) {
     if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO) {
         struct in_pktinfo info;
@@ -65,8 +65,8 @@ static void note_target(dqi_target *to, struct cmsghdr *h) {
     }
 }
 
-// The kernel's stamp, 0: none; and the length of the datagrams that the message consists of, 0: it is one.
-// *to (NULL: of no interest) is where it was sent to.
+// Extracts the kernel timestamp (0: none) and, unless `to` is NULL, the destination. Returns the length of
+// the datagrams that the message consists of, 0: a single one.
 static uint32_t parse(struct msghdr *m, int64_t *stamp, dqi_target *to) {
     int size = 0;
     *stamp = 0;
@@ -107,7 +107,7 @@ void dqi_udp_remember_peer(dqi_sock_rx *r, const dq_burst *b) {
     dqi_unlock(&r->sock->peer_lock);
 }
 
-// Appends the n messages that were read from c to b; packets added.
+// Appends the n messages read from c to b; returns the packets added.
 static uint32_t take(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t n) {
     uint32_t at = b->n;
     uint64_t all = 0, cut = 0;
@@ -152,13 +152,13 @@ bool dqi_udp_soft(int err) {
            err == ENETDOWN || err == EPROTO || err == ENOPROTOOPT || err == EMSGSIZE || err == EINTR;
 }
 
-// ---- sockets that don't work ------------------------------------------------------------------------------
+// ---- failed sockets ---------------------------------------------------------------------------------------
 //
-// One that somebody shut down is readable for ever, and a read of it says that there is nothing: its poller
-// would never sleep. So after many reads that brought nothing the socket itself is asked, twice, as an error
-// that has just come is none that stays.
+// A socket that was shut down is always readable while reads return no data, so its poller would never sleep.
+// After many reads without data the socket state is checked, twice, because an error that has just arrived is
+// not permanent.
 
-// Takes what waits in the socket's error queue, which a user may have switched on; false: nothing did.
+// Clears the socket's error queue, which a user may have enabled; returns false if it was empty.
 static bool take_errors(int fd) {
     int k = 0;
     while (k < SOFT_MAX && recv(fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
@@ -166,7 +166,7 @@ static bool take_errors(int fd) {
     return k > 0;
 }
 
-// Why a socket that has nothing to read is ready all the same; 0: it isn't.
+// Returns why a socket without data is ready, an errno; 0: it is not ready.
 static int ailment(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLRDHUP};
     if (poll(&p, 1, 0) <= 0) return 0;
@@ -175,7 +175,7 @@ static int ailment(int fd) {
     return take_errors(fd) ? 0 : EIO;
 }
 
-// A read of c brought nothing, because of err.
+// Handles a read of c that returned no data because of err.
 static void brought_none(dqi_sock_rx *r, dqi_sconn *c, int err) {
     if (dqi_udp_soft(err)) {
         c->quiet = 0;
@@ -195,13 +195,14 @@ static void brought_none(dqi_sock_rx *r, dqi_sconn *c, int err) {
 
 // ---- the stop ---------------------------------------------------------------------------------------------
 //
-// The kernel's stamps tell what came before. It begins to stamp a while after the first socket asked it to;
-// what came earlier gets the time of its read, which says nothing. The first datagram of a read was there
-// before it, so that its stamp is older, or none; they lie in the order in which they came, so what follows a
-// stamped one is stamped. Two that came at once on two cores may have changed places, and one that was
-// stamped may be on its way into the socket: so reading goes on for DQI_ON_WAY_NS.
+// Kernel timestamps tell earlier from later datagrams. The kernel starts timestamping a while after the first
+// socket enables it; earlier datagrams get the time of their read, which is meaningless here. The first
+// datagram of a read was queued before it, so its timestamp is older or missing; datagrams are queued in
+// order, so all after a timestamped one have timestamps. Datagrams received at once on two cores may be out
+// of order, and a timestamped one may still be on its way to the socket: reading therefore continues for
+// DQI_ON_WAY_NS.
 
-#define UNSTAMPED_NS INT64_C(100000000) // how long stamps may be missing
+#define UNSTAMPED_NS INT64_C(100000000) // how long timestamps may be missing
 
 static int64_t wall_ns(void) {
     struct timespec t;
@@ -211,7 +212,7 @@ static int64_t wall_ns(void) {
 
 bool dqi_udp_wait_over(dqi_sock_rx *r, const dqi_sconn *c) {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
-    int64_t now = dq_now(r->queue->session); // before the look
+    int64_t now = dq_now(r->queue->session); // must precede the poll
     if (r->over) return false;
     if (poll(&p, 1, 0) > 0 && p.revents & POLLIN) {
         r->looked_ns = wall_ns();
@@ -221,12 +222,12 @@ bool dqi_udp_wait_over(dqi_sock_rx *r, const dqi_sconn *c) {
     return false;
 }
 
-// Whether a datagram that was stamped at `stamp` (0: not at all), session time ts, came after the stop.
-// *stamped: it, or one before it, was stamped when it came.
+// Returns true if a datagram with this kernel timestamp (0: none) and session time ts was received after the
+// stop. *stamped: it, or one before it, was timestamped on arrival.
 static bool is_late(const dqi_sock_rx *r, int64_t stamp, int64_t ts, bool *stamped) {
     const dq_session *s = r->queue->session;
     int64_t stop = dqi_stop_time(s);
-    // Of what was read while the stop came only that of a young session may be unstamped.
+    // Of datagrams read during the stop, only those of a young session may lack timestamps.
     if (r->looked_ns == 0) return ts >= stop && stop - s->start_ns > UNSTAMPED_NS;
     *stamped |= (stamp != 0 && stamp < r->looked_ns) || dq_now(s) - stop > UNSTAMPED_NS;
     return ts >= stop && *stamped;
@@ -242,16 +243,16 @@ void dqi_udp_mark_late(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
         parse(&r->msgs[k].msg_hdr, &stamp, NULL);
         int64_t ts = stamp ? dqi_stamps_time(&c->stamps, stamp) : c->stamps.now;
         if (!is_late(r, stamp, ts, &stamped)) continue;
-        c->stamps.last = last; // an earlier one may come behind it
+        c->stamps.last = last; // an earlier one may follow
         r->msgs[k].msg_len = DQI_UDP_LATE;
         r->late = true;
         r->over |= ts >= end;
     }
-    c->stamps = before;                             // they are parsed once more
-    if (c->stamps.now > stop) c->stamps.now = stop; // when those that stay came, whenever they were stamped
+    c->stamps = before;                             // they are parsed again
+    if (c->stamps.now > stop) c->stamps.now = stop; // receive time of the remaining ones
 }
 
-// ---- reading ----------------------------------------------------------------------------------------------
+// ---- receive ----------------------------------------------------------------------------------------------
 
 int dqi_udp_receive(dqi_sock_rx *r, dqi_sconn *c, uint32_t want, int *soft) {
     if (!dqi_udp_goes_on(r, c)) return -1;
@@ -286,7 +287,7 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {
     return (int)total;
 }
 
-// Message k without room for a datagram's bytes, only for its time.
+// Sets up message k without room for data, only for its time.
 static void blank(dqi_sock_rx *r, uint32_t k) {
     r->iov[k] = (struct iovec){.iov_base = &r->bin, .iov_len = 1};
     r->msgs[k].msg_hdr = (struct msghdr){.msg_iov = &r->iov[k],
@@ -309,7 +310,7 @@ uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns) {
         dqi_stamps_look(&c->stamps, r->queue->session);
         dqi_udp_sift(r, c, (uint32_t)n);
         for (int k = 0; k < n; k++) {
-            uint32_t len = r->msgs[k].msg_len; // the message's own length, because of MSG_TRUNC
+            uint32_t len = r->msgs[k].msg_len; // the message's full length, because of MSG_TRUNC
             if (len == DQI_UDP_LATE) continue;
             uint32_t size = dqi_udp_parse(&r->msgs[k].msg_hdr, c, &last, NULL);
             total += size > 0 && size < len ? (len + size - 1) / size : 1;

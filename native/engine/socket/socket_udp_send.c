@@ -1,9 +1,9 @@
-// socket_udp_send.c: sending datagrams, whole batches a system call.
+// socket_udp_send.c: sends datagrams, a batch per system call.
 //
-// A run of packets of one length to one destination becomes one message (UDP_SEGMENT): the kernel takes it
-// through its stack once and cuts it where it leaves, which is several times cheaper. The last packet of a
-// run may be shorter. What the kernel refuses to cut (longer than the path's MTU, a device without checksum
-// offload) is sent packet by packet, and so is every later packet of that length.
+// A run of packets of equal length to one destination becomes one message (UDP_SEGMENT): it passes the
+// kernel's stack once and is segmented at the device, which is several times cheaper. The last packet of a
+// run may be shorter. If the kernel rejects the segmentation (longer than the path's MTU, a device without
+// checksum offload), the run and all later packets of that length are sent one by one.
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
 #include "core/peers.h"
@@ -12,8 +12,8 @@
 #include <netinet/udp.h>
 #include <string.h>
 
-#define RUN_PACKETS 64    // that every kernel with UDP_SEGMENT cuts from one message
-#define RUN_BYTES   65507 // of one message: an IPv4 datagram's largest payload
+#define RUN_PACKETS 64    // supported by every kernel with UDP_SEGMENT
+#define RUN_BYTES   65507 // of one message: largest payload of an IPv4 datagram
 
 typedef struct udp_out {
     dq_queue *q;
@@ -22,14 +22,14 @@ typedef struct udp_out {
     const dq_burst *b;
     int family;
     bool named;         // each packet needs an address
-    bool answers;       // and has its own: the burst was received here
-    uint32_t one_until; // packets before this one go one by one
+    bool answers;       // the burst was received here: packets go to their senders
+    uint32_t one_until; // packets before this one are sent one by one
     dqi_sockaddr peer;
 } udp_out;
 
 static int family_of(const dqi_sconn *c) { return c->local.sa.sa_family; }
 
-// Whom unaddressed packets of a server go to: the remote address, else who was heard last.
+// Returns the destination of a server's unaddressed packets: the remote address, else the last sender.
 static dqi_sockaddr default_peer(dqi_sock *s, int family) {
     dqi_sockaddr peer, fit = {0};
     dqi_lock(&s->peer_lock);
@@ -39,7 +39,7 @@ static dqi_sockaddr default_peer(dqi_sock *s, int family) {
     return fit;
 }
 
-// The address for packet i into *to. False: nobody.
+// Stores the destination of packet i in *to. Returns false if there is none.
 static bool address(const udp_out *o, uint32_t i, dqi_sockaddr *to) {
     const dqi_sockaddr *peer = o->answers ? dqi_burst_peer_addr(o->b, i) : NULL;
     if (peer && (peer->sa.sa_family == AF_INET || peer->sa.sa_family == AF_INET6))
@@ -69,13 +69,13 @@ static bool same_destination(const udp_out *o, uint32_t i, const dqi_sockaddr *t
     return !o->answers || (address(o, i, &other) && memcmp(&other, to, dqi_addr_len(to)) == 0);
 }
 
-// Whether packets of this length may be sent as a run.
+// Returns true if packets of this length may be sent as a run.
 static bool runs(const udp_out *o, uint32_t i, uint32_t len) {
     uint32_t refused = atomic_load_explicit(&o->c->gso_refused, memory_order_relaxed);
     return len > 0 && i >= o->one_until && (refused == 0 || len < refused);
 }
 
-// Tells the kernel to cut message k after every len bytes.
+// Requests segmentation of message k into pieces of len bytes.
 static void cut_after(dqi_sock_tx *t, uint32_t k, uint32_t len) {
     struct msghdr *m = &t->msgs[k].msg_hdr;
     uint16_t size = (uint16_t)len;
@@ -88,8 +88,8 @@ static void cut_after(dqi_sock_tx *t, uint32_t k, uint32_t len) {
     memcpy(CMSG_DATA(c), &size, sizeof size);
 }
 
-// Prepares message k, its pieces at iov, from packet i and as many of the n - 1 behind it as make a run.
-// DQ_REASONS: done; else why packet i can't be sent.
+// Prepares message k, with its pieces at iov, from packet i and those of the n - 1 behind it that form a run.
+// Returns DQ_REASONS, or why packet i cannot be sent.
 static dq_reason prepare(const udp_out *o, uint32_t k, struct iovec *iov, uint32_t i, uint32_t n) {
     const dq_burst *b = o->b;
     struct msghdr *m = &o->t->msgs[k].msg_hdr;
@@ -102,7 +102,7 @@ static dq_reason prepare(const udp_out *o, uint32_t k, struct iovec *iov, uint32
         m->msg_namelen = dqi_addr_len(&o->t->names[k]);
     }
     gather(b, i, m);
-    if (m->msg_iovlen == 0) { // an empty datagram: some emulators want one piece all the same
+    if (m->msg_iovlen == 0) { // an empty datagram: some emulators require one piece
         iov[0] = (struct iovec){.iov_base = dqi_bytes(b, 0, i)};
         m->msg_iovlen = 1;
     }
@@ -118,8 +118,8 @@ static dq_reason prepare(const udp_out *o, uint32_t k, struct iovec *iov, uint32
     return DQ_REASONS;
 }
 
-// Prepares messages from packets [first, first + n), as many as one call takes and as far as they can be
-// sent; *why: the next can't.
+// Prepares messages from packets [first, first + n) for one call, up to the first that cannot be sent for the
+// reason *why.
 static uint32_t prepare_some(const udp_out *o, uint32_t first, uint32_t n, dq_reason *why) {
     uint32_t k = 0, used = 0, i = 0;
     *why = DQ_REASONS;
@@ -133,7 +133,7 @@ static uint32_t prepare_some(const udp_out *o, uint32_t first, uint32_t n, dq_re
     return k;
 }
 
-// ---- sending ----------------------------------------------------------------------------------------------
+// ---- send -------------------------------------------------------------------------------------------------
 
 static uint32_t count_sent(const udp_out *o, int n) {
     uint64_t bytes = 0;
@@ -147,8 +147,8 @@ static uint32_t count_sent(const udp_out *o, int n) {
     return packets;
 }
 
-// The run that starts with packet i was refused: its packets go one by one, and so do all that the kernel
-// would refuse for the same reason.
+// Handles a rejected run that starts with packet i: its packets are sent one by one, as are all later ones
+// that the kernel would reject for the same reason.
 static void break_up(udp_out *o, uint32_t i, int err) {
     uint32_t len = len_of(o->b, i), had = atomic_load_explicit(&o->c->gso_refused, memory_order_relaxed);
     if (err == EIO || err == EOPNOTSUPP || err == ENOPROTOOPT) len = DQI_GSO_NEVER;
@@ -158,8 +158,8 @@ static void break_up(udp_out *o, uint32_t i, int err) {
     o->one_until = i + o->t->runs[0];
 }
 
-// One system call for k messages, of packets from i on: packets gone; 0: try them again, for the same reason
-// at most once; -1: not now. *failed counts failures of the first.
+// Sends k messages, from packet i on, with one system call. Returns the packets sent; 0: retry, at most once
+// for the same reason; -1: not now. *failed counts failures of the first message.
 static int send_some(udp_out *o, uint32_t i, uint32_t k, uint32_t *failed) {
     dqi_counters *c = &o->q->c;
     int n = sendmmsg(o->c->fd, o->t->msgs, k, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -173,7 +173,7 @@ static int send_some(udp_out *o, uint32_t i, uint32_t k, uint32_t *failed) {
         o->t->blocked_fd = o->c->fd;
         return -1;
     }
-    if (err == ENOBUFS || err == ENOMEM) { // no readiness tells when there is memory again
+    if (err == ENOBUFS || err == ENOMEM) { // free memory is not signaled by readiness
         o->q->next_ns = dq_now(o->q->session) + 100000;
         return -1;
     }
