@@ -1,4 +1,4 @@
-// Package rdma is the engine rdma: verbs and the connection manager, libraries that are opened when they are needed.
+// Package rdma is the rdma engine: verbs and the connection manager, whose libraries are loaded on first use.
 package rdma
 
 /*

@@ -1,4 +1,4 @@
-// cm_abi.h: what is used of the interface of librdmacm, declared anew as in verbs_abi.h.
+// cm_abi.h: the used part of librdmacm's interface, redeclared as in verbs_abi.h.
 #ifndef DQI_CM_ABI_H
 #define DQI_CM_ABI_H
 

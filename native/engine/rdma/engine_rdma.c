@@ -1,8 +1,8 @@
-// engine_rdma.c: roce:// interfaces: queues hold messages, which devices move without the kernel.
+// engine_rdma.c: roce:// interfaces: queues hold messages, which the device transfers without the kernel.
 //
-// A queue of the interface has a completion queue, which its poller looks at and sleeps on; a connection has
-// a queue pair, dealt out to the queues in turn as TCP's connections are. Nothing has a thread of its own.
-// This file is the engine table; see rdma.h for the parts and their threads.
+// Each queue of the interface has completion queues, on which its poller polls and sleeps; each connection
+// has a queue pair and is assigned to the queues in turn, as TCP connections are. The engine has no threads
+// of its own. This file is the engine table; see rdma.h for the parts and their threads.
 #include "core/err.h"
 #include "core/peers.h"
 #include "engine/rdma/rdma_ops.h"
@@ -12,7 +12,7 @@
 
 #define FLUSH_ROUNDS 1024
 
-// ---- opening ----------------------------------------------------------------------------------------------
+// ---- open -------------------------------------------------------------------------------------------------
 
 static int no_memory(const dq_iface *i, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
@@ -90,7 +90,7 @@ static int open_rdma(dq_iface *i, dq_diag *diag) {
     return err;
 }
 
-// ---- the end ----------------------------------------------------------------------------------------------
+// ---- stop and close ---------------------------------------------------------------------------------------
 
 static void stop(dq_iface *i) {
     dqi_rdma *r = i->engine;
@@ -135,7 +135,7 @@ static void close_rdma(dq_iface *i) {
     i->engine = NULL;
 }
 
-// ---- polls ------------------------------------------------------------------------------------------------
+// ---- poll -------------------------------------------------------------------------------------------------
 
 static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_rdma_queue *x = dqi_rdma_queue_of(q);
@@ -158,7 +158,7 @@ static int arm(dq_queue *q, struct pollfd *fds, int max) {
     dqi_rdma *r = x->r;
     int n = 0;
     if (max < 3) return 0;
-    // What can't be taken now waits: whoever has its connection wakes us.
+    // A completion that cannot be handled now stays: the holder of its connection's lock wakes this queue.
     if (x->cqs.at == x->cqs.n) {
         if (dqi_rdma_cqs_arm(&x->cqs))
             fds[n++] = (struct pollfd){.fd = x->cqs.channel->fd, .events = POLLIN};
@@ -178,7 +178,7 @@ static void woken(dq_queue *q, const struct pollfd *fds, int n) {
         if (fds[k].fd == x->cqs.channel->fd)
             dqi_rdma_cqs_woken(&x->cqs);
         else
-            x->r->looked_ns = 0; // the keeper looks at once
+            x->r->looked_ns = 0; // the keeper checks at once
     }
 }
 

@@ -1,7 +1,7 @@
-// rdma_cm.c: the connection manager's events, by the keeper's poller.
+// rdma_cm.c: connection manager events, handled by the keeper's poller.
 //
-// Nothing here waits: addresses and routes are resolved, and connections made, by events. An event is
-// acknowledged before an id is freed, as freeing waits for that.
+// Nothing here blocks: address and route resolution and connection setup proceed by events. An event is
+// acknowledged before an id is freed, because freeing waits for that.
 #include "core/err.h"
 #include "engine/rdma/rdma_hello.h"
 #include "engine/rdma/rdma_ops.h"
@@ -11,7 +11,7 @@
 
 #define RESOLVE_MS 2000
 #define BACKLOG    128
-#define LOOK_NS    1000000 // between two looks at events, where nobody wakes the keeper
+#define LOOK_NS    1000000 // interval between checks for events, unless the keeper is woken
 #define PAUSE_NS   INT64_C(100000000)
 
 static dqi_sockaddr address_of(const struct sockaddr_storage *s) {
@@ -47,11 +47,11 @@ static void hear(dqi_rconn *c, const cm_event *e) {
 
 // ---- states of queue pairs --------------------------------------------------------------------------------
 
-// What only a reliable connection has.
+// Attributes of reliable connections only.
 #define RC_ONLY                                                                                              \
     (VB_QP_MAX_QP_RD_ATOMIC | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER | VB_QP_TIMEOUT |               \
      VB_QP_RETRY_CNT | VB_QP_RNR_RETRY)
-#define KNOWN ((1 << 21) - 1) // the kernel sets further bits, which the libraries refuse
+#define KNOWN ((1 << 21) - 1) // the kernel sets further bits, which the libraries reject
 
 int dqi_rconn_step(dqi_rconn *c, int state) {
     if (c->by_hand) return dqi_rconn_step_by_hand(c, state);
@@ -68,7 +68,7 @@ int dqi_rconn_step(dqi_rconn *c, int state) {
     }
     if ((mask & VB_QP_PATH_MTU) && conf->mtu > 0 && dqi_rdma_mtu(conf->mtu) < a.path_mtu)
         a.path_mtu = dqi_rdma_mtu(conf->mtu);
-    if (mask & VB_QP_MIN_RNR_TIMER) a.min_rnr_timer = DQI_RDMA_RNR_TIMER; // 0, the kernel's, is 655 ms
+    if (mask & VB_QP_MIN_RNR_TIMER) a.min_rnr_timer = DQI_RDMA_RNR_TIMER; // the kernel's 0 is 655 ms
     int err = vb.modify_qp(c->qp, &a, mask);
     return err == 0 ? DQ_OK : DQ_ESYS - (err > 0 ? err : errno);
 }
@@ -87,10 +87,10 @@ static int make_ready(dqi_rconn *c) {
     return err == DQ_OK ? dqi_rconn_step(c, VB_QPS_RTS) : err;
 }
 
-// ---- a server's side --------------------------------------------------------------------------------------
+// ---- server -----------------------------------------------------------------------------------------------
 
-// Answers a request; false: it was refused. *c: what was made for it, NULL: nothing, and the id is to be
-// freed.
+// Accepts a connection request; returns false if it was rejected. *out: the connection created for it, NULL:
+// none, and the caller frees the id.
 static bool take_request(dqi_rdma *r, const cm_event *e, dqi_rconn **out) {
     dqi_rconn *c = *out = dqi_rdma_stopped(r) ? NULL : dqi_rconn_new(r);
     if (!c) {
@@ -117,7 +117,7 @@ static bool take_request(dqi_rdma *r, const cm_event *e, dqi_rconn **out) {
     return false;
 }
 
-// ---- a client's side --------------------------------------------------------------------------------------
+// ---- client -----------------------------------------------------------------------------------------------
 
 static bool set_class(const dqi_rdma *r, cm_id *id) {
     int32_t tc = r->iface->conf.socket.roce.traffic_class;
@@ -165,7 +165,7 @@ static int ask(dqi_rconn *c) {
     return cm.connect(c->id, &p) == 0 ? DQ_OK : DQ_ESYS - errno;
 }
 
-// A server of datagrams has answered: where it is.
+// Stores the address of a datagram server that has responded.
 static int meet(dqi_rconn *c, const cm_ud_param *p) {
     vb_ah_attr a = p->ah_attr;
     vb_ah *ah = vb.create_ah(c->r->device->pd, &a);
@@ -178,15 +178,15 @@ static int meet(dqi_rconn *c, const cm_ud_param *p) {
     return DQ_OK;
 }
 
-// The server has answered.
+// Completes the connection after the server's response.
 static int answered(dqi_rconn *c) {
     int err = make_ready(c);
     if (err != DQ_OK) return err;
-    dqi_rconn_post_recv(c); // for notes, too
+    dqi_rconn_post_recv(c); // also for notes
     return cm.establish(c->id) == 0 ? DQ_OK : DQ_ESYS - errno;
 }
 
-// Connects of its own accord, when it is time.
+// Starts a client's own connection when it is due.
 static void dial_again(dqi_rdma *r) {
     int64_t now = dq_now(r->iface->session);
     if (!r->dials || r->retired || dqi_rdma_stopped(r)) return;
@@ -209,8 +209,8 @@ static void dial_again(dqi_rdma *r) {
 
 // ---- events -----------------------------------------------------------------------------------------------
 
-// What a failure means as a system error. status: a negative errno, or a reason of the InfiniBand
-// specification's.
+// Converts a failure to a system error. status: a negative errno, or a reason code of the InfiniBand
+// specification.
 static int failure(const cm_event *e) {
     if (e->event == CM_REJECTED) return DQ_ESYS - ECONNREFUSED;
     if (e->status < 0) return DQ_ESYS + e->status;
@@ -227,7 +227,7 @@ static int of_connection(dqi_rconn *c, const cm_event *e) {
     case CM_CONNECT_RESPONSE:
         hear(c, e);
         err = answered(c);
-        if (err != DQ_OK) return err; // else it is open: no event more comes
+        if (err != DQ_OK) return err; // else it is open; no further event follows
         // fall through
     case CM_ESTABLISHED:
         if (dqi_rdma_is_ud(c->r)) {
@@ -254,7 +254,7 @@ static int of_connection(dqi_rconn *c, const cm_event *e) {
     return DQ_OK;
 }
 
-// One event; false: there is none.
+// Handles one event; returns false if there is none.
 static bool take_event(dqi_rdma *r) {
     cm_event *e;
     if (cm.get_cm_event(r->channel, &e) != 0) return false;
@@ -268,7 +268,7 @@ static bool take_event(dqi_rdma *r) {
         if (c && c->id == e->id) err = of_connection(c, e);
     }
     cm.ack_cm_event(e);
-    if (asks && !refused && dqi_rdma_is_ud(r)) dqi_rconn_opened(c); // no event more tells
+    if (asks && !refused && dqi_rdma_is_ud(r)) dqi_rconn_opened(c); // no further event follows
     if (refused && c) dqi_rconn_give_up(c);
     if (refused && !c) cm.destroy_id(id);
     if (err != DQ_OK) {
@@ -278,8 +278,7 @@ static bool take_event(dqi_rdma *r) {
     return true;
 }
 
-// What the device says of queue pairs: those of other sessions, too, which have them through the same
-// context.
+// Handles the device's events for queue pairs, including those of other sessions, which share the context.
 static void take_async(dqi_rdma *r) {
     vb_async_event e;
     while (vb.get_async_event(r->device->verbs, &e) == 0) {
@@ -301,7 +300,7 @@ void dqi_rdma_serve(dqi_rdma *r) {
     while (take_event(r)) {
     }
     take_async(r);
-    // Whoever has an end begin asks for attention: thousands of connections are looked at for no less.
+    // Starting an end requests attention, so idle connections are not scanned.
     if (!atomic_exchange(&r->attention, false) && !due) return;
     r->next_ns = dqi_rconn_ending_serve(r);
     dial_again(r);
@@ -316,7 +315,7 @@ void dqi_rdma_refuse_rest(dqi_rdma *r) {
     }
 }
 
-// ---- the interface's address ------------------------------------------------------------------------------
+// ---- address of the interface -----------------------------------------------------------------------------
 
 static int cant_bind(const dqi_rdma *r, int err, dq_diag *diag) {
     char text[64], names[256] = "";

@@ -1,9 +1,9 @@
-// rdma_conn.c: connections: their beginnings and ends, and the control calls. The table is conn_table.h's.
+// rdma_conn.c: start and end of connections, and the control calls. The table is implemented by conn_table.h.
 //
-// An end takes its time. First what was queued goes, unless the peer has gone or takes nothing for 5 s; then
-// the queue pair is put into its error state, and all that was posted comes back through the completion
-// queues, behind what had come before; when the last has, the queue pair is freed and the end is told. What a
-// device doesn't give back within 2 s is taken.
+// The end of a connection has phases. First queued packets are sent, unless the peer has disconnected or
+// reads nothing for 5 s; then the queue pair is moved to the error state, and all posted requests complete as
+// flushed, behind earlier completions; after the last one the queue pair is freed and the end is reported.
+// Requests that the device does not return within 2 s are dropped.
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
 #include "engine/rdma/rdma_hello.h"
@@ -12,15 +12,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_WAIT_NS INT64_C(1000000000) // between two attempts to connect, at first; it doubles up to
+#define FIRST_WAIT_NS INT64_C(1000000000) // first delay between two connection attempts; it doubles
 #define MAX_WAIT_NS   INT64_C(30000000000)
-#define STEP_NS       1000000 // between two looks at what ends
+#define STEP_NS       1000000 // interval between checks of ending connections
 #define INLINE_BYTES  DQI_RDMA_NOTE_BYTES
 
-// ---- the lock ---------------------------------------------------------------------------------------------
+// ---- lock -------------------------------------------------------------------------------------------------
 
-// Both write `wanted` in one step, so that either the unlock sees that it is wanted or the second try sees
-// that it is free.
+// Both functions write `wanted` in one step, so either the unlock sees the request or the second try
+// succeeds.
 void dqi_rconn_unlock(dqi_rconn *c) {
     dqi_unlock(&c->lock);
     uint32_t by = atomic_exchange(&c->wanted, 0);
@@ -34,7 +34,7 @@ bool dqi_rconn_try_lock(dqi_rconn *c, const dq_queue *q) {
     return dqi_try_lock(&c->lock);
 }
 
-// ---- beginnings -------------------------------------------------------------------------------------------
+// ---- setup ------------------------------------------------------------------------------------------------
 
 static bool make_room(dqi_rconn *c) {
     if (!c->recv) c->recv = calloc(DQI_RDMA_DEPTH, sizeof *c->recv);
@@ -98,7 +98,7 @@ void dqi_rconn_give_up(dqi_rconn *c) {
     pthread_mutex_unlock(&r->lock);
 }
 
-// Completion queues of the queues that a connection uses: one direction's, where the other has none.
+// Reserves completion queue entries in the connection's queues; a missing direction uses the other's.
 static int take_cqs(dqi_rconn *c) {
     dqi_rdma *r = c->r;
     int err;
@@ -121,7 +121,7 @@ static void leave_cqs(const dqi_rconn *c) {
 static uint32_t segments(const dqi_rconn *c, bool rx) {
     const dq_queue *q = rx ? c->rx : c->tx;
     uint32_t most = (uint32_t)c->r->device->attr.max_sge, n = q ? q->conf.n_regions : 1;
-    if (!rx) n = DQ_MAX_SEGS; // of what is forwarded
+    if (!rx) n = DQ_MAX_SEGS; // forwarded bursts may have more
     return n == 0 ? 1 : n < most ? n : most;
 }
 
@@ -145,7 +145,7 @@ int dqi_rconn_make_qp(dqi_rconn *c) {
                          .qp_type = qp_type(c)};
     vb_qp *qp = vb.create_qp(c->r->device->pd, &a);
     err = errno;
-    a.cap.max_inline_data = qp ? a.cap.max_inline_data : 0; // not every device has it
+    a.cap.max_inline_data = qp ? a.cap.max_inline_data : 0; // not supported by every device
     if (!qp) qp = vb.create_qp(c->r->device->pd, &a);
     if (!qp) {
         leave_cqs(c);
@@ -160,7 +160,7 @@ int dqi_rconn_make_qp(dqi_rconn *c) {
 
 void dqi_rconn_stop_qp(dqi_rconn *c) {
     vb_qp_attr a = {.qp_state = VB_QPS_ERR};
-    if (c->id && !dqi_rdma_is_ud(c->r)) cm.disconnect(c->id); // its peer hears
+    if (c->id && !dqi_rdma_is_ud(c->r)) cm.disconnect(c->id); // notifies the peer
     dqi_rconn_lock(c);
     if (c->qp) vb.modify_qp(c->qp, &a, VB_QP_STATE);
     dqi_rconn_unlock(c);
@@ -190,7 +190,7 @@ void dqi_rconn_opened(dqi_rconn *c) {
     kick_all(r);
 }
 
-// ---- ends -------------------------------------------------------------------------------------------------
+// ---- end --------------------------------------------------------------------------------------------------
 
 void dqi_rdma_wake(dqi_rdma *r) {
     atomic_store(&r->attention, true);
@@ -220,7 +220,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     c->ah = NULL;
     dqi_rconn_unlock(c);
     if (ah) vb.destroy_ah(ah);
-    if (qp) { // nothing is read or written through it any more
+    if (qp) { // ends all access through it
         vb.destroy_qp(qp);
         leave_cqs(c);
     }
@@ -228,7 +228,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
     dqi_rconn_drop_sent(c, DQ_DROP_CONNECTION_LOST, "its connection ended");
     dqi_rconn_drop_recv(c);
-    free(c->recv); // a slot that is free has none of it
+    free(c->recv); // a free slot owns no memory
     free(c->sent);
     free(c->waits);
     free(c->remotes);
@@ -243,7 +243,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     c->id = NULL;
 }
 
-// When a client connects again: at once after a connection that lasted, else after a pause that doubles.
+// Schedules a client's next attempt: at once after a lasting connection, else after a doubling delay.
 static void schedule(dqi_rconn *c, bool was_open) {
     dqi_rdma *r = c->r;
     int64_t now = dq_now(r->iface->session);
@@ -259,7 +259,7 @@ static void schedule(dqi_rconn *c, bool was_open) {
     r->wait_ns = 2 * r->wait_ns < MAX_WAIT_NS ? 2 * r->wait_ns : MAX_WAIT_NS;
 }
 
-// Why it ends: a queue pair in error of which no completion said why has its own words.
+// Returns the reason of the end; a queue pair in error without a failed completion is reported separately.
 static int reason(const dqi_rconn *c) {
     int why = atomic_load(&c->why);
     if (why != DQ_OK || !atomic_load(&c->broken)) return why;
@@ -270,7 +270,7 @@ static int reason(const dqi_rconn *c) {
     return DQ_ESYS - EREMOTEIO;
 }
 
-// The slot is free; the end is told.
+// Frees the slot and reports the end.
 static void finish(dqi_rconn *c) {
     dqi_rdma *r = c->r;
     uint32_t id = dqi_rconn_id(c);
@@ -282,7 +282,7 @@ static void finish(dqi_rconn *c) {
     atomic_fetch_add(&r->version, 1);
     if (atomic_load(&r->newest) == id) atomic_store(&r->newest, dqi_conn_newest(&r->conns));
     if (c->primary) schedule(c, was_open);
-    if (c->primary && !was_open) { // that a server stays away is told once
+    if (c->primary && !was_open) { // an unreachable server is reported only once
         tell = r->last_err != code;
         r->last_err = code;
         id = 0;
@@ -313,7 +313,7 @@ void dqi_rconn_end(dqi_rconn *c, int code) {
     atomic_store(&r->attention, true);
 }
 
-// The queue pair gives back all that was posted.
+// Flushes all posted requests.
 static void flush(dqi_rconn *c, int64_t now) {
     c->flushing = true;
     c->ending_ns = now;
@@ -324,7 +324,7 @@ static void flush(dqi_rconn *c, int64_t now) {
     kick_all(c->r);
 }
 
-// Whether all that was queued before the end began has come to its connection.
+// Returns true if all packets queued before the end began were passed to their connections.
 static bool queues_passed(const dqi_rconn *c) {
     const dq_iface *i = c->r->iface;
     bool passed = true;
@@ -333,7 +333,7 @@ static bool queues_passed(const dqi_rconn *c) {
     return passed;
 }
 
-// One look at a connection that ends; false: it has ended.
+// Checks an ending connection; returns false when it has ended.
 static bool step(dqi_rconn *c, int64_t now) {
     dqi_rconn_lock(c);
     bool sends = dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0;
@@ -353,7 +353,7 @@ static bool step(dqi_rconn *c, int64_t now) {
         return true;
     }
     if (under_way && now - c->ending_ns < DQI_RDMA_END_NS) return true;
-    if (untaken) return true; // its end is told behind its messages
+    if (untaken) return true; // its end is reported after its messages
     finish(c);
     return false;
 }
@@ -373,7 +373,7 @@ int64_t dqi_rconn_ending_serve(dqi_rdma *r) {
 
 // ---- control calls ----------------------------------------------------------------------------------------
 
-// Fills *out from "host:port". DQ_OK or an error.
+// Resolves "host:port" into *out. Returns DQ_OK or an error.
 static int address(const dqi_rdma *r, const char *text, bool need_port, dqi_sockaddr *out, dq_diag *diag) {
     char host[256];
     int32_t port;

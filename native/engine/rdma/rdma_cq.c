@@ -1,12 +1,12 @@
-// rdma_cq.c: completion queues: those of a queue's connections, which its poller looks at and sleeps on.
+// rdma_cq.c: completion queues of a queue's connections, on which its poller polls and sleeps.
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
 
 #include <errno.h>
 
-#define FIRST_ROOM 1024 // entries of one at its beginning
+#define FIRST_ROOM 1024 // initial entries
 
-// One more of x; DQ_OK or an error. Under dqi_rdma.lock, once there are pollers.
+// Adds a completion queue to x; returns DQ_OK or an error. Under dqi_rdma.lock, once there are pollers.
 static int add_cq(dqi_rdma_queue *x) {
     const dqi_rdma_device *d = x->r->device;
     dqi_rdma_cqs *q = &x->cqs;
@@ -48,7 +48,7 @@ void dqi_rdma_cqs_close(dqi_rdma_cqs *q) {
     q->channel = NULL;
 }
 
-// Makes room for so many entries in all, which the device allows. DQ_OK or an error.
+// Grows to n entries in total, at most max. Returns DQ_OK or an error.
 static int grow(dqi_rdma_cq *c, uint32_t n, uint32_t max) {
     uint32_t room = c->room;
     while (room < n)
@@ -80,7 +80,7 @@ dqi_rdma_cq *dqi_rdma_cq_for(dqi_rdma_queue *x, uint32_t n, int *err) {
     return NULL;
 }
 
-// Takes what the queue whose turn it is has; whether there was something in one of them.
+// Polls the completion queues in turn until one has completions; returns false if none has.
 static bool poll_cqs(dqi_rdma_cqs *q) {
     uint32_t n = atomic_load(&q->n_cqs);
     q->at = q->n = 0;
@@ -102,6 +102,6 @@ bool dqi_rdma_cqs_arm(dqi_rdma_cqs *q) {
         if (c->armed || (!q->receives && atomic_load(&c->sending) == 0)) continue;
         c->armed = vb_req_notify(c->cq) == 0;
     }
-    // What came before the request makes no event.
+    // Earlier completions trigger no event.
     return q->at == q->n && !poll_cqs(q);
 }

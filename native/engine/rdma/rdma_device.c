@@ -1,7 +1,7 @@
-// rdma_device.c: devices, the registration of regions.
+// rdma_device.c: devices and the registration of regions.
 //
-// A session registers each region once with each device that its interfaces use, with the rights that the
-// configuration gives it: nothing else is pinned.
+// A session registers each region once with each device of its interfaces, with the access of its
+// configuration; no other memory is pinned.
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
 #include "engine/rdma/verbs_memory.h"
@@ -23,7 +23,7 @@ static int rights(const dq_region *r, const dqi_rdma_device *d) {
     return access;
 }
 
-// What lies on a GPU can be of use without the device: where that can't reach it, the report says so.
+// Reports whether the device reaches a GPU region, which is usable without the device otherwise.
 static void say_reach(const dqi_rdma *r, const dq_region *g, int err, const dq_diag *why) {
     if (err == DQ_OK)
         dqi_note(r->iface->session,
@@ -73,7 +73,7 @@ int dqi_rdma_nonblocking(int fd) {
     return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ? DQ_ESYS - errno : DQ_OK;
 }
 
-// That of another interface of the session, or NULL.
+// Returns the device state of another interface of the session, or NULL.
 static dqi_rdma_device *known(const dqi_rdma *r, const vb_context *verbs, uint8_t port) {
     const dq_session *s = r->iface->session;
     for (uint32_t k = 0; k < s->n_ifaces; k++) {

@@ -1,10 +1,9 @@
-// rdma_hello.c: what two ends tell each other when they connect, as private data of the connection manager's
-// messages: bytes of the script's, and, behind them, whether this end is of our kind and takes notes
-// (rdma_lend.c).
+// rdma_hello.c: private data that two ends exchange when they connect: the script's bytes, followed by the
+// mark of this engine and whether it accepts notes (rdma_lend.c).
 //
-// The connection manager fills what it is given up with zeros, and doesn't say how much it was. So we put a
-// mark and the length into the last 8 of the 56 bytes that a request has; a peer of another kind finds the
-// script's bytes at the front, as it would expect.
+// The connection manager pads private data with zeros and does not report its length. So a mark and the
+// length are stored in the last 8 of the 56 bytes of a request; other applications find the script's bytes at
+// the front, as they expect.
 #include "engine/rdma/rdma_hello.h"
 #include "core/err.h"
 

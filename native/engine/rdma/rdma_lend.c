@@ -1,8 +1,8 @@
-// rdma_lend.c: memory that is lent to a peer, and what the peer lends.
+// rdma_lend.c: memory lent to a peer, and memory lent by it.
 //
-// A lease has a registration of its own, with a key that nobody else has: it is revoked by taking that away.
-// Peers of our kind (they say so when they connect) tell each other in notes: messages with an immediate
-// value that is nobody else's, whose 88 bytes go inline, so that no memory is registered for them.
+// Each lease has its own registration with its own key, and is revoked by deregistration. Peers of this
+// engine (detected when they connect) exchange notes: messages with a reserved immediate value, whose 88
+// bytes are sent inline, so no memory is registered for them.
 #include "core/err.h"
 #include "engine/rdma/rdma_ops.h"
 #include "engine/rdma/verbs_memory.h"
@@ -15,7 +15,7 @@
 #define NOTE_LEND   1
 #define NOTE_REVOKE 2
 
-// A note, in network byte order.
+// Note, in network byte order.
 typedef struct note {
     uint32_t kind, access, slots, slot_bytes;
     uint64_t addr, bytes;
@@ -64,7 +64,7 @@ static int send_note(dqi_rconn *c, uint32_t kind, const dq_remote *what) {
     return err;
 }
 
-// The place of a name in what the peer lends; n_remotes: it isn't there.
+// Returns the index of a name among the peer's lent memory; n_remotes: not found.
 static uint32_t find(const dqi_rconn *c, const char *name) {
     uint32_t k = 0;
     while (k < c->n_remotes && strcmp(c->remotes[k].name, name) != 0)
@@ -98,7 +98,7 @@ void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len) {
     if (ntohl(n.kind) == NOTE_REVOKE && k < c->n_remotes) c->remotes[k] = c->remotes[--c->n_remotes];
 }
 
-// ---- what is lent -----------------------------------------------------------------------------------------
+// ---- lent to the peer -------------------------------------------------------------------------------------
 
 static dqi_rconn *open_conn(dqi_rdma *r, uint32_t conn, dq_diag *diag) {
     dqi_rconn *c = dqi_rconn_find(r, conn);
@@ -143,7 +143,7 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
     l->next = r->leases;
     r->leases = l;
     pthread_mutex_unlock(&r->lock);
-    if (!c->ours) return DQ_OK; // a peer of another kind is told by other means
+    if (!c->ours) return DQ_OK; // other peers are informed by the script
     err = send_note(c, NOTE_LEND, &out->what);
     if (err == DQ_OK) return DQ_OK;
     dqi_rdma_revoke(i, out);
@@ -164,7 +164,7 @@ int dqi_rdma_revoke(dq_iface *i, dq_lease *lease) {
     if (live) *at = l->next;
     pthread_mutex_unlock(&r->lock);
     if (!live) return DQ_OK;
-    int err = vb.dereg_mr(l->mr); // from here on its key opens nothing
+    int err = vb.dereg_mr(l->mr); // invalidates its key
     dqi_rconn *c = dqi_rconn_find(r, l->conn);
     if (c && c->ours && dqi_rconn_state(c) == DQI_CONN_OPEN) send_note(c, NOTE_REVOKE, &lease->what);
     free(l);
@@ -180,7 +180,7 @@ void dqi_rdma_revoke_all(dqi_rdma *r) {
     }
 }
 
-// ---- what the peer lends ----------------------------------------------------------------------------------
+// ---- lent by the peer -------------------------------------------------------------------------------------
 
 bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out) {
     dqi_rconn *c = dqi_rconn_find(i->engine, conn);

@@ -1,8 +1,8 @@
-// rdma_ops.c: operations that name their memory: reads and writes of a peer's, atomics, messages.
+// rdma_ops.c: operations with named memory: reads and writes of a peer's memory, atomics, messages.
 //
-// They go through a connection's send queue, in order with its messages, and an op hears of its last one's
-// end, and of several before; a receive goes through the other one. A list that doesn't fit as a whole isn't
-// begun, where it could fit into an empty queue.
+// They use a connection's send queue, in order with its messages; an op is notified when its last request
+// completes, and for several before. Receives use the receive queue. A list that does not fit as a whole is
+// not started if it would fit into an empty queue.
 #include "engine/rdma/rdma_ops.h"
 
 #include <arpa/inet.h>
@@ -46,13 +46,13 @@ static void describe(vb_send_wr *wr, const dq_rma *m) {
     }
 }
 
-// One that can't be posted has failed, and the connection with it where that is what the device says.
+// Fails an operation that cannot be posted, and its connection if the device reported the error.
 static void fail(dqi_rconn *c, const dq_rma *m, int err) {
     dq_op_lost(m->op, 1, c ? strerror(err) : "its connection is not open");
     if (c) dqi_rconn_break(c, DQ_ESYS - err);
 }
 
-// A message is a packet of its queue, in the ledger.
+// Accounts a message as a packet of its queue in the ledger.
 static void take_in(dq_queue *q, uint32_t bytes) {
     dqi_gauge_add(&q->held, 1);
     dqi_add_shared(&q->c.in, 1);
@@ -95,7 +95,7 @@ static void send_run(dq_queue *q, dqi_rconn *c, const dq_rma *list, uint32_t k) 
     }
 }
 
-// Posts one receive. Under the connection's lock; false: there is no room.
+// Posts one receive. Under the connection's lock; returns false if there is no room.
 static bool receive(dqi_rconn *c, const dq_rma *m) {
     if (c->recv_tail - c->recv_head == DQI_RDMA_DEPTH) return false;
     vb_sge sge = memory_of(c->r, m);
@@ -114,7 +114,7 @@ static bool receive(dqi_rconn *c, const dq_rma *m) {
     return true;
 }
 
-// How many operations from the first on go together: of one connection and one direction.
+// Returns the number of leading operations posted together: of one connection and one direction.
 static uint32_t run_of(const dq_rma *list, uint32_t n) {
     uint32_t k = 1;
     while (k < n && k < DQI_RDMA_DEPTH && list[k].conn == list->conn && list[k].kind != DQ_RMA_RECV)
@@ -122,7 +122,7 @@ static uint32_t run_of(const dq_rma *list, uint32_t n) {
     return list->kind == DQ_RMA_RECV ? 1 : k;
 }
 
-// Begins the next run; how many operations, 0: there is no room for it as a whole.
+// Starts the next run; returns its operations, 0: no room for the whole run.
 static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     dqi_rdma *r = dqi_rdma_queue_of(q)->r;
     dqi_rconn *c = dqi_rconn_find(r, list->conn);
@@ -136,7 +136,7 @@ static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     } else if (list->kind == DQ_RMA_RECV) {
         k = receive(c, list);
     } else if (k > DQI_RDMA_DEPTH - dqi_rconn_sending(c) || c->wait_head != c->wait_tail) {
-        k = 0; // what waits goes first
+        k = 0; // waiting packets are sent first
     } else {
         send_run(c->tx ? c->tx : q, c, list, k);
     }

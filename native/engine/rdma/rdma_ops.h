@@ -1,5 +1,5 @@
-// rdma_ops.h: what the engine table has beside messages: operations on a peer's memory, memory that is lent,
-// connections that are made by hand.
+// rdma_ops.h: operations besides messages: access to a peer's memory, lent memory, connections without
+// connection manager.
 #ifndef DQI_RDMA_OPS_H
 #define DQI_RDMA_OPS_H
 
@@ -14,7 +14,7 @@ int dqi_rdma_revoke(dq_iface *i, dq_lease *lease);
 void dqi_rdma_revoke_all(dqi_rdma *r);
 bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out);
 int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
-// A note of the peer's has come. Under the connection's lock.
+// Handles a note from the peer. Under the connection's lock.
 void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len);
 
 // ---- rdma_pair.c: connections without connection manager; control thread ----------------------------------

@@ -1,9 +1,9 @@
-// rdma_pair.c: connections without connection manager: the queue pair is made first, so that its number can
-// be told to the peer by other means, and stepped when the peer's is known. What the connection manager would
-// agree on stands here: numbers of first packets, the way, retries.
+// rdma_pair.c: connections without connection manager: the queue pair is created first, so that its number
+// can be sent to the peer by other means, and its state is changed when the peer's is known. This file sets
+// what the connection manager would negotiate: initial packet sequence numbers, path, retries.
 //
-// All is done by the control thread, whose errors tell what the device doesn't like; the keeper says that the
-// connection is open.
+// All calls run on the control thread and return the device's errors; the keeper reports that the connection
+// is open.
 #include "core/err.h"
 #include "engine/rdma/rdma_ops.h"
 #include "pipeline/dq_pipeline.h"
@@ -15,14 +15,14 @@
 #include <sys/random.h>
 
 #define HOPS        64
-#define TIMEOUT     18 // 4.096 µs * 2^18, 1.07 s, for an answer
-#define DEPTH_READS 16 // reads and atomics under way, where the device has so many
+#define TIMEOUT     18 // 4.096 us * 2^18 = 1.07 s, timeout for an answer
+#define DEPTH_READS 16 // reads and atomics in flight, if the device supports as many
 #define ROCE_V2     "RoCE v2"
 #define ROCE_PORT   4791 // of UDP
 
-// ---- our end ----------------------------------------------------------------------------------------------
+// ---- local end --------------------------------------------------------------------------------------------
 
-// Whether place k of the port's table is of routable RoCE, by the kernel's list; true where it has none.
+// Returns true if GID entry k of the port is RoCE v2 in the kernel's list, or if there is no list.
 static bool is_v2(const dqi_rdma *r, int k) {
     char path[256], type[32] = "";
     const dqi_rdma_device *d = r->device;
@@ -35,7 +35,7 @@ static bool is_v2(const dqi_rdma *r, int k) {
     return v2;
 }
 
-// An address as a GID: IPv4 mapped into IPv6.
+// Converts an address to a GID: IPv4 as an IPv4-mapped IPv6 address.
 static void gid_of(const dqi_sockaddr *a, uint8_t gid[16]) {
     dqi_sockaddr six = {0};
     dqi_addr_fit(a, AF_INET6, &six);
@@ -49,12 +49,12 @@ static dqi_sockaddr address_of(const uint8_t gid[16]) {
     return a;
 }
 
-// A place that is empty has zeros.
+// Reads entry k of the GID table; returns false for an empty one (zeros).
 static bool has_gid(const dqi_rdma_device *d, int k, vb_gid *g) {
     return vb.query_gid(d->verbs, d->port_num, k, g) == 0 && (g->halves[0] | g->halves[1]) != 0;
 }
 
-// Finds the GID that the configuration names, or that of the interface's address. DQ_OK or an error.
+// Finds the GID that is configured, or that of the interface's address. Returns DQ_OK or an error.
 static int find_gid(const dqi_rdma *r, dq_queue_pair *ours, dq_diag *diag) {
     const dqi_rdma_device *d = r->device;
     int named = r->iface->conf.socket.roce.gid_index, n = d->port.gid_tbl_len;
@@ -158,7 +158,7 @@ int dqi_rconn_step_by_hand(dqi_rconn *c, int state) {
     return err == 0 ? DQ_OK : DQ_ESYS - (err > 0 ? err : errno);
 }
 
-// ---- calls ------------------------------------------------------------------------------------------------
+// ---- control calls ----------------------------------------------------------------------------------------
 
 int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
     dqi_rdma *r = i->engine;
@@ -186,7 +186,7 @@ int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
     return DQ_OK;
 }
 
-// The address handle of a peer of datagrams.
+// Creates the address handle of a datagram peer.
 static int meet(dqi_rconn *c) {
     vb_ah_attr a = way(c);
     vb_ah *ah = vb.create_ah(c->r->device->pd, &a);
@@ -225,7 +225,7 @@ int dqi_rdma_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq
     if (err == DQ_OK) err = dqi_rconn_step(c, VB_QPS_RTS);
     if (err == DQ_OK && dqi_rdma_is_ud(r)) err = meet(c);
     if (err != DQ_OK) return cant_join(c, err, diag);
-    atomic_fetch_add(&r->version, 1); // it may have receives posted
+    atomic_fetch_add(&r->version, 1); // receives may be posted now
     atomic_store(&c->joined, true);
     dqi_rdma_wake(r);
     if (c->rx) dqi_queue_kick(c->rx);

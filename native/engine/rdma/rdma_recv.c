@@ -1,8 +1,8 @@
-// rdma_recv.c: buffers for messages, and the messages.
+// rdma_recv.c: posting of receive buffers, and delivery of messages.
 //
-// Each connection has buffers of its own posted: a fair share of half the queue's region, so that consumers
-// may hold the other half, and at first no more than a quarter of what is free, as those who say nothing hold
-// what they have. One that nobody takes messages of has none: its peer's device waits and asks again.
+// Each connection has its own posted buffers: a fair share of half the queue's region (consumers may hold the
+// other half), and at first at most a quarter of the free ones, because idle connections keep theirs. A
+// connection without a consumer has none: its peer's device retries.
 #include "core/dq_burst.h"
 #include "core/peers.h"
 #include "engine/rdma/rdma_ops.h"
@@ -11,11 +11,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define STARVED_NS 100000 // until a queue without free buffers looks again
-#define CHAIN      16     // buffers posted together, where there is no hurry
-#define FIRST      64 // parts of the queue's buffers, of which a connection gets one before anything comes
+#define STARVED_NS 100000 // polling interval of a queue without free buffers
+#define CHAIN      16     // buffers posted at once unless few are left
+#define FIRST      64     // initial share of a connection: 1/FIRST of the queue's buffers
 #define FEW        4
-#define NOTES      4 // buffers for notes, of a connection that nobody takes messages of
+#define NOTES      4 // buffers for notes of a connection without a consumer
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ static bool has(const dq_queue *q, const dq_region *r) {
     return found;
 }
 
-// Receive queues of the session that have the region.
+// Returns the number of receive queues of the session that use the region.
 static uint32_t users(const dq_region *r) {
     const dq_session *s = r->session;
     uint32_t n = 0;
@@ -47,8 +47,8 @@ static uint32_t most_buffers(const dq_queue *q) {
 
 void dqi_rdma_share_buffers(dqi_rdma_queue *x) { x->buffers = most_buffers(x->queue); }
 
-// How many buffers a connection of the queue may have posted. Where the peer tries again when it finds none,
-// so much less that there are some for one more.
+// Returns the limit of posted buffers of a connection. On reliable connections, whose peers retry without
+// buffers, one share is left for a further connection.
 static uint32_t share(const dqi_rdma_queue *x) {
     uint32_t conns = (atomic_load(&x->r->conns.n) + x->r->iface->n_rx - 1) / x->r->iface->n_rx;
     uint32_t parts = (conns > 0 ? conns : 1) + (dqi_rdma_transport(x->r) == DQ_TRANSPORT_RC);
@@ -56,16 +56,16 @@ static uint32_t share(const dqi_rdma_queue *x) {
     return n < 1 ? 1 : n > DQI_RDMA_DEPTH ? DQI_RDMA_DEPTH : n;
 }
 
-// How many before anything has come, where the peer tries again when it finds none: connections that are idle
-// don't hold what others need.
+// Returns the limit before the first message. On reliable connections it is lower, so that idle ones do not
+// occupy buffers that others need.
 static uint32_t first_share(const dqi_rdma_queue *x, const dqi_rconn *c) {
     uint32_t n = x->buffers / FIRST > 0 ? x->buffers / FIRST : 1;
     bool begins = c->recv_head == 0 && dqi_rdma_transport(x->r) == DQ_TRANSPORT_RC;
     return begins && n < share(x) ? n : share(x);
 }
 
-// How many a connection that has so many posted may post now, where so many are free. All connections have no
-// more than their half, however much those took that came first; beyond it one that has none gets a few.
+// Returns how many buffers a connection with `has` posted may post now, given the free ones. All connections
+// together are limited to half the region; beyond it a connection without any gets a few.
 static uint32_t most_now(const dqi_rdma_queue *x, uint32_t has, uint32_t free) {
     uint32_t posted = atomic_load(&x->posted), spare = posted < x->buffers ? x->buffers - posted : 0;
     if (has == 0 && spare == 0) spare = free > x->buffers / 4 * 3 ? FEW : 1;
@@ -73,12 +73,12 @@ static uint32_t most_now(const dqi_rdma_queue *x, uint32_t has, uint32_t free) {
     return free < spare ? free : spare;
 }
 
-// Takes at most n sets of buffers, one of each region; how many.
+// Allocates at most n sets of buffers, one of each region; returns their number.
 static uint32_t take_buffers(const dq_queue *q, dqi_rconn *c, uint32_t n) {
     uint32_t ids[DQI_RDMA_DEPTH], got = n;
     for (uint32_t s = 0; s < q->conf.n_regions; s++) {
         uint32_t k = dqi_bufs_some(q->conf.regions[s], ids, got);
-        for (uint32_t i = k; i < got; i++) // the others' have no use without it
+        for (uint32_t i = k; i < got; i++) // frees incomplete sets
             for (uint32_t t = 0; t < s; t++)
                 dqi_bufs_free(q->session, &c->recv[(c->recv_tail + i) % DQI_RDMA_DEPTH].ids[t], 1);
         for (uint32_t i = 0; i < k; i++)
@@ -131,7 +131,7 @@ static bool may_receive(const dqi_rconn *c) {
     return state == DQI_CONN_CONNECTING || state == DQI_CONN_OPEN;
 }
 
-// Brings a connection's buffers to its share. False: there are too few free ones.
+// Posts buffers up to the connection's share. Returns false if too few are free.
 static bool top_up(const dqi_rdma_queue *x, dqi_rconn *c) {
     const dq_queue *q = x->queue;
     uint32_t want = first_share(x, c), free = UINT32_MAX;
@@ -162,7 +162,7 @@ void dqi_rconn_post_recv(dqi_rconn *c) {
     if (c->rx == r->keeper)
         top_up(dqi_rdma_queue_of(c->rx), c);
     else
-        dqi_queue_kick(c->rx); // its own poller knows who listens
+        dqi_queue_kick(c->rx); // its own poller knows the consumers
 }
 
 void dqi_rdma_review(dqi_rdma_queue *x) {
@@ -186,14 +186,14 @@ void dqi_rdma_review(dqi_rdma_queue *x) {
     x->look_ns = dq_now(q->session) + STARVED_NS;
 }
 
-// ---- messages ---------------------------------------------------------------------------------------------
+// ---- received messages ------------------------------------------------------------------------------------
 
 uint8_t *dqi_recv_bytes(const dqi_rconn *c, const dqi_rdma_recv *v) {
     const dq_region *g = c->rx->conf.regions[0];
     return g->base + dqi_buf_off(g, v->ids[0]);
 }
 
-// The first datagram of a peer says where it is. Under the connection's lock.
+// Derives the peer's address from its first datagram. Under the connection's lock.
 static void meet(dqi_rconn *c, const dqi_rdma_recv *v, const vb_wc *wc) {
     const dq_region *g = c->rx->conf.regions[0];
     vb_wc from = *wc;
@@ -205,7 +205,7 @@ static void meet(dqi_rconn *c, const dqi_rdma_recv *v, const vb_wc *wc) {
     if (c->tx) dqi_queue_kick(c->tx);
 }
 
-// Puts the message of v into b, whose columns have a place for it.
+// Appends the message of v to b, which has room.
 static void append(dqi_rdma_queue *x, const dqi_rconn *c, dq_burst *b, const dqi_rdma_recv *v, int64_t now) {
     const dq_queue *q = x->queue;
     uint32_t at = b->n++, left = v->bytes;
@@ -228,7 +228,7 @@ static void append(dqi_rdma_queue *x, const dqi_rconn *c, dq_burst *b, const dqi
 
 // ---- completions ------------------------------------------------------------------------------------------
 
-// What an end means as a status: the system error that is nearest.
+// Converts a completion status to the nearest system error.
 static int status_of(const vb_wc *wc) {
     switch (wc->status) {
     case VB_WC_LOC_LEN_ERR:
@@ -245,14 +245,14 @@ static void skip_empty(dqi_rconn *c) {
         c->recv_head++;
 }
 
-// A message has come: it waits with its connection until it is taken.
+// Parks a received message in its connection until delivery.
 static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
-    v->bytes = wc->opcode == VB_WC_RECV ? wc->byte_len : 0; // a WRITE's lie elsewhere
+    v->bytes = wc->opcode == VB_WC_RECV ? wc->byte_len : 0; // the data of a WRITE is elsewhere
     v->has_imm = (wc->wc_flags & VB_WC_WITH_IMM) != 0;
     v->imm = ntohl(wc->imm_data);
     if (c->ours && v->has_imm && v->imm == DQI_RDMA_NOTE) {
         dqi_rconn_take_note(c, dqi_recv_bytes(c, v), v->bytes);
-        atomic_fetch_add(&c->r->version, 1); // a review posts another buffer: it may have been the only one
+        atomic_fetch_add(&c->r->version, 1); // a review posts another buffer; this may be the last
         return empty(c, v);
     }
     if (dqi_rdma_is_ud(c->r)) {
@@ -267,7 +267,7 @@ static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
     x->ready[x->ready_tail++ % DQI_CONNS] = dqi_rconn_id(c);
 }
 
-// A message that came into an operation's memory is a packet of its queue, in the ledger.
+// Accounts a message received into an operation's memory as a packet of its queue in the ledger.
 static void count_named(dq_queue *q, uint32_t bytes) {
     dqi_add_shared(&q->c.in, 1);
     dqi_add_shared(&q->c.in_bytes, bytes);
@@ -278,7 +278,7 @@ static void count_named(dq_queue *q, uint32_t bytes) {
 void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
     dqi_rdma_recv *v = &c->recv[(uint32_t)wc->wr_id % DQI_RDMA_DEPTH];
     bool ok = wc->status == VB_WC_SUCCESS;
-    if (v->state != DQI_RECV_POSTED) return; // it was taken away
+    if (v->state != DQI_RECV_POSTED) return; // already removed
     c->n_posted--;
     if (!v->named) atomic_fetch_sub(&dqi_rdma_queue_of(c->rx)->posted, 1);
     atomic_fetch_add(&c->done, 1);
@@ -317,13 +317,13 @@ void dqi_rconn_drop_recv(dqi_rconn *c) {
     c->n_posted = c->n_parked = 0;
 }
 
-// The next completion; false: somebody else has its connection, and it stays the next.
+// Handles the next completion; false: another thread has locked its connection, and it stays.
 static bool complete(dqi_rdma_queue *x, const vb_wc *wc) {
     dqi_rconn *c = dqi_rconn_find(x->r, (uint32_t)(wc->wr_id >> 32));
     if (c && !dqi_rconn_try_lock(c, x->queue)) return false;
     x->cqs.at++;
     if (!c) return true;
-    if (c->qp && ((uint32_t)wc->wr_id & DQI_RDMA_SEND)) // else it was taken away
+    if (c->qp && ((uint32_t)wc->wr_id & DQI_RDMA_SEND)) // else already removed
         dqi_rconn_sent_done(c, wc);
     else if (c->qp)
         dqi_rconn_recv_done(c, wc);
@@ -341,7 +341,7 @@ uint32_t dqi_rdma_drain(dqi_rdma_queue *x) {
 
 // ---- delivery ---------------------------------------------------------------------------------------------
 
-// Moves the messages that c has into b, at most room; their number.
+// Moves at most room messages of c to b; returns their number.
 static uint32_t deliver(dqi_rdma_queue *x, dqi_rconn *c, dq_burst *b, uint32_t room, int64_t now) {
     uint32_t n = 0;
     dqi_rconn_lock(c);
@@ -356,17 +356,17 @@ static uint32_t deliver(dqi_rdma_queue *x, dqi_rconn *c, dq_burst *b, uint32_t r
     skip_empty(c);
     dqi_rconn_unlock(c);
     b->conn = dqi_rconn_id(c);
-    if (dqi_rconn_state(c) == DQI_CONN_ENDING) x->queue->deliver_now = true; // before its end is told
+    if (dqi_rconn_state(c) == DQI_CONN_ENDING) x->queue->deliver_now = true; // before its end is reported
     return n;
 }
 
-// The connection whose turn it is; NULL: none has messages that somebody wants.
+// Returns the next connection in turn with messages for a consumer; NULL: none.
 static dqi_rconn *next_ready(dqi_rdma_queue *x) {
     while (x->ready_head != x->ready_tail) {
         dqi_rconn *c = dqi_rconn_find(x->r, x->ready[x->ready_head % DQI_CONNS]);
-        bool begun = c && dqi_rconn_state(c) != DQI_CONN_CONNECTING; // its beginning is told first
+        bool begun = c && dqi_rconn_state(c) != DQI_CONN_CONNECTING; // its start is reported first
         if (begun && c->n_parked > 0 && dqi_queue_wants(x->queue, dqi_rconn_id(c))) return c;
-        if (c) c->ready = false; // a review makes it so again
+        if (c) c->ready = false; // set again by a review
         x->ready_head++;
     }
     return NULL;

@@ -1,9 +1,9 @@
-// rdma_send.c: messages, out.
+// rdma_send.c: transmit path of messages.
 //
-// Packets of a burst are posted in one chain, each one message, and stay with the device until it says that
-// the peer has them; until then they count as held by their queue. What finds its connection's send queue
-// full waits with the connection, so that others of the queue go on; one that has had its share of the queue
-// so is refused (dq_tx_send), until half of that has gone.
+// Packets of a burst are posted in one chain, one message each, and stay in flight, held by their queue,
+// until the device reports their delivery to the peer. Packets that find their connection's send queue full
+// wait in the connection, so that others of the queue proceed; a connection that exceeds its share of waiting
+// packets is refused (dq_tx_send) until half of them are sent.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHARE       4 // a connection has had its share when one part in so many of the queue waits for it
+#define SHARE       4 // a connection's share is this fraction (1/SHARE) of the queue's buffers
 #define WAITS_LEAST 64
 
-// ---- what is under way ------------------------------------------------------------------------------------
+// ---- requests in flight -----------------------------------------------------------------------------------
 
-// A work request has ended. Under its connection's lock.
+// Settles a completed work request. Under its connection's lock.
 static void settle(dqi_rdma_sent *w, bool ok, dq_reason why, const char *words) {
     if (w->op && ok) dq_op_ok(w->op, 1, w->bytes);
     if (w->op && !ok) dq_op_lost(w->op, 1, words);
@@ -75,7 +75,7 @@ static int error_of(int status) {
     return EREMOTEIO;
 }
 
-// The first failure of a connection ends it; the report has the specification's words.
+// Ends the connection on its first failure; the report contains the specification's text.
 static void fail(dqi_rconn *c, const dqi_rdma_sent *w, int status) {
     const char *name = c->r->iface->conf.name;
     char peer[64];
@@ -88,7 +88,7 @@ static void fail(dqi_rconn *c, const dqi_rdma_sent *w, int status) {
 
 void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc) {
     uint32_t at = (uint32_t)wc->wr_id & ~DQI_RDMA_SEND, ahead = (at - c->sent_head) & ~DQI_RDMA_SEND;
-    if (ahead >= dqi_rconn_sending(c)) return; // it was taken away
+    if (ahead >= dqi_rconn_sending(c)) return; // already removed
     for (; ahead > 0; ahead--)
         settle_first(c, true, 0, NULL);
     dqi_rdma_sent *w = slot(c, c->sent_head);
@@ -104,7 +104,7 @@ void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc) {
 
 // ---- posting ----------------------------------------------------------------------------------------------
 
-// The scatter list of packet i; its length, or -1: it can't be sent.
+// Writes the scatter list of packet i; returns its length, or -1 if the packet cannot be sent.
 static int gather(const dqi_rconn *c, const dq_burst *b, uint32_t i, vb_sge *sge, uint64_t *bytes) {
     int n = 0;
     *bytes = 0;
@@ -120,8 +120,8 @@ static int gather(const dqi_rconn *c, const dq_burst *b, uint32_t i, vb_sge *sge
     return *bytes <= most && n <= (int)c->r->device->attr.max_sge ? n : -1;
 }
 
-// Posts packets of b, as many as the send queue takes; how many it has dealt with. Under the connection's
-// lock.
+// Posts packets of b as far as the send queue has room; returns the number handled, including dropped ones.
+// Under the connection's lock.
 static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, uint32_t first, uint32_t n) {
     bool ud = dqi_rdma_is_ud(c->r);
     uint32_t room = ud && !c->ah ? 0 : DQI_RDMA_DEPTH - dqi_rconn_sending(c), k = 0, made = 0;
@@ -159,11 +159,11 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
     x->wr[made - 1].next = NULL;
     x->wr[made - 1].send_flags |= VB_SEND_SIGNALED;
     c->unsignalled = 0;
-    dq_burst_ref(b); // until the last of them has gone
+    dq_burst_ref(b); // until the last of them is completed
     slot(c, c->sent_tail + made - 1)->b = b;
     int err = vb_post_send(c->qp, x->wr, &bad);
     uint32_t posted = err == 0 ? made : (uint32_t)(bad - x->wr);
-    for (uint32_t i = posted; i < made; i++) // in order, behind what was posted: they are flushed
+    for (uint32_t i = posted; i < made; i++) // behind those posted, in order: they are flushed
         settle(slot(c, c->sent_tail + i), false, DQ_DROP_SEND_ERROR, strerror(err));
     dqi_rconn_posted(c, posted);
     if (posted == made) return k;
@@ -172,7 +172,7 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
     return k;
 }
 
-// ---- what waits -------------------------------------------------------------------------------------------
+// ---- waiting packets --------------------------------------------------------------------------------------
 
 static dqi_rdma_wait *wait_at(dqi_rconn *c, uint32_t k) { return &c->waits[k & (c->waits_cap - 1)]; }
 
@@ -191,7 +191,7 @@ static bool grow(dqi_rconn *c) {
     return true;
 }
 
-// The packets wait with their connection; false: no memory.
+// Appends the packets to those waiting in the connection; false: no memory.
 static bool add_wait(dqi_rconn *c, dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     if (!grow(c)) return false;
     dq_burst_ref(b);
@@ -200,7 +200,7 @@ static bool add_wait(dqi_rconn *c, dq_queue *q, dq_burst *b, uint32_t first, uin
     return true;
 }
 
-// n packets of the first that waits were dealt with.
+// Removes n packets from the first waiting entry.
 static void advance(dqi_rconn *c, uint32_t n) {
     dqi_rdma_wait *w = wait_at(c, c->wait_head);
     w->first += n;
@@ -220,7 +220,7 @@ void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why) {
     }
 }
 
-// Posts what waits; packets that went.
+// Posts waiting packets; returns their number.
 static int serve_waits(dqi_rdma_queue *x, dqi_rconn *c) {
     int work = 0;
     dqi_rconn_lock(c);
@@ -244,9 +244,9 @@ static int serve_all_waits(dqi_rdma_queue *x) {
     return work;
 }
 
-// ---- the queue --------------------------------------------------------------------------------------------
+// ---- queue ------------------------------------------------------------------------------------------------
 
-// The connection that b is for, in whatever state, or NULL. One of another interface's means nothing here.
+// Returns the destination of b, in any state, or NULL. An id of another interface is ignored.
 static dqi_rconn *target(const dq_queue *q, const dq_burst *b) {
     const dqi_rdma *r = dqi_rdma_queue_of(q)->r;
     const dq_queue *from = b->queue;
@@ -256,7 +256,7 @@ static dqi_rconn *target(const dq_queue *q, const dq_burst *b) {
     return dqi_rconn_find(r, id ? id : atomic_load(&r->newest));
 }
 
-// Whether a connection is being made that what is for nobody in particular can wait for.
+// Returns true if a connection is being set up for which unaddressed packets can wait.
 static bool one_comes(const dqi_rdma *r) {
     bool comes = r->dials && !r->retired;
     for (uint32_t k = 0; k < DQI_CONNS && !comes && atomic_load(&r->conns.n) > 0; k++) {
@@ -284,7 +284,7 @@ int dqi_rdma_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
         dqi_rconn_unlock(c);
         return to_nobody(q, b, first, n);
     }
-    dqi_gauge_add(&q->held, n); // the core takes them off, as the engine takes them
+    dqi_gauge_add(&q->held, n); // the core subtracts them, as the engine takes them
     uint32_t k = c->wait_head != c->wait_tail ? 0 : post(x, q, c, b, first, n);
     bool waits = k < n && !q->tx_made && add_wait(c, q, b, first + k, n - k);
     dqi_rconn_unlock(c);
@@ -314,7 +314,7 @@ int dqi_rdma_reap(dq_queue *q) {
     return work;
 }
 
-// The connection after c that has something to send, of those that q sends on; NULL: none.
+// Returns the next connection of q, from index *k on, with packets to send; NULL: none.
 static dqi_rconn *next_sending(const dqi_rdma_queue *x, uint32_t *k) {
     for (; *k < DQI_CONNS && atomic_load(&x->r->conns.n) > 0; (*k)++) {
         dqi_rconn *c = dqi_rconn_at(x->r, *k);
@@ -324,7 +324,7 @@ static dqi_rconn *next_sending(const dqi_rdma_queue *x, uint32_t *k) {
     return NULL;
 }
 
-// Pollers have ended: connections that have something under way end with it.
+// Ends connections with requests in flight; pollers have ended.
 void dqi_rdma_drop_rest(dq_queue *q) {
     dqi_rdma_queue *x = dqi_rdma_queue_of(q);
     uint32_t k = 0;

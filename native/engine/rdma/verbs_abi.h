@@ -1,10 +1,9 @@
-// verbs_abi.h: what is used of the interface of libibverbs, declared anew, so that the program is built
-// without its headers (cm_abi.h: of librdmacm). The layout is that of <infiniband/verbs.h> and
-// <rdma/rdma_cma.h> (rdma-core, symbol versions IBVERBS_1.1 and RDMACM_1.0), which does not change; a C unit
-// compares the two.
+// verbs_abi.h: the used part of libibverbs' interface, redeclared so that the program is built without its
+// headers (cm_abi.h: of librdmacm). The layout is that of <infiniband/verbs.h> and <rdma/rdma_cma.h>
+// (rdma-core, symbol versions IBVERBS_1.1 and RDMACM_1.0), which does not change; a C unit compares the two.
 //
-// Of what the libraries allocate only the fields that are read are here, in their places; what a caller
-// allocates is here whole.
+// Structures allocated by the libraries contain only the fields that are read, at their offsets; structures
+// allocated by a caller are complete.
 #ifndef DQI_VERBS_ABI_H
 #define DQI_VERBS_ABI_H
 
@@ -109,7 +108,7 @@ typedef struct vb_recv_wr vb_recv_wr;
 
 struct vb_context {
     vb_device *device;
-    struct { // calls that the headers make through the context
+    struct { // functions that the headers call through the context
         void *before[11];
         int (*poll_cq)(vb_cq *cq, int n, vb_wc *wc);
         int (*req_notify_cq)(vb_cq *cq, int solicited_only);
@@ -120,7 +119,7 @@ struct vb_context {
     } ops;
     int cmd_fd, async_fd, num_comp_vectors;
     pthread_mutex_t mutex;
-    void *abi_compat; // all ones: the calls in front of the context are there (ibverbs/flow_abi.h)
+    void *abi_compat; // all ones: the extended context is present (ibverbs/flow_abi.h)
 };
 
 typedef struct vb_pd {
@@ -245,7 +244,7 @@ struct vb_send_wr {
         } ud;
     } wr;
     uint32_t xrc;
-    void *rest[6]; // memory windows, segmentation: not used
+    void *rest[6]; // memory windows, segmentation: unused
 };
 
 struct vb_recv_wr {

@@ -11,7 +11,7 @@ dqi_cm cm;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Finds a function; ISO C has no cast from an object to a function pointer, POSIX says that the copy works.
+// Looks up a function; ISO C cannot cast an object to a function pointer, while POSIX guarantees the copy.
 static bool symbol(void *lib, const char *name, void *fn, const char **missing) {
     void *sym = dlsym(lib, name);
     memcpy(fn, &sym, sizeof sym);
@@ -19,7 +19,7 @@ static bool symbol(void *lib, const char *name, void *fn, const char **missing) 
     return sym != NULL;
 }
 
-// *missing: the first function that isn't there.
+// Sets *missing to the first function that is not found.
 static void fill_verbs(void *lib, const char **missing) {
     bool ok = true;
 #define X(result, name, params) ok = ok && symbol(lib, "ibv_" #name, &vb.name, missing);

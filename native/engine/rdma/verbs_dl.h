@@ -1,4 +1,4 @@
-// verbs_dl.h: the libraries of RDMA, opened at run time.
+// verbs_dl.h: the RDMA libraries, loaded at run time.
 #ifndef DQI_VERBS_DL_H
 #define DQI_VERBS_DL_H
 
@@ -36,7 +36,7 @@
     X(int, get_async_event, (vb_context * ctx, vb_async_event * event))                                      \
     X(void, ack_async_event, (vb_async_event * event))
 
-// And of librdmacm, without rdma_.
+// Functions of librdmacm, without the prefix rdma_.
 #define DQI_CM_ROWS(X)                                                                                       \
     X(cm_channel *, create_event_channel, (void))                                                            \
     X(void, destroy_event_channel, (cm_channel * channel))                                                   \
@@ -71,12 +71,12 @@ typedef struct dqi_cm {
 #undef X
 } dqi_cm;
 
-// The libraries, which stay open for the life of the process.
+// The libraries, loaded for the life of the process.
 extern dqi_verbs vb;
 extern dqi_cm cm;
 
-// Open a library, at the first call that finds it: libibverbs, or what DAQIRI_VERBS names in its place; both.
-// NOT_SUPPORTED names what is missing, and the interface that wants it. Control thread.
+// Load libibverbs (or the library named by DAQIRI_VERBS), and both libraries. Later calls return at once
+// after a success. NOT_SUPPORTED names what is missing and the interface that needs it. Control thread.
 int dqi_verbs_load(const char *iface, dq_diag *diag);
 int dqi_cm_load(const char *iface, dq_diag *diag);
 
@@ -88,10 +88,9 @@ static inline int vb_post_send(vb_qp *qp, vb_send_wr *wr, vb_send_wr **bad) {
 static inline int vb_post_recv(vb_qp *qp, vb_recv_wr *wr, vb_recv_wr **bad) {
     return qp->context->ops.post_recv(qp, wr, bad);
 }
-// Takes the events that wait on the channel, which does not block and is this queue's alone, and acknowledges
-// them.
+// Reads and acknowledges the pending events of a channel, which is non-blocking and has a single reader.
 void vb_take_events(vb_comp_channel *channel);
-// The status of a completion in the words of the InfiniBand specification. Static text.
+// Returns the status of a completion in the terms of the InfiniBand specification. Static text.
 const char *vb_status_text(int status);
 
 #endif

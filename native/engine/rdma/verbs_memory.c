@@ -8,14 +8,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// Takes the descriptor. `who` is the object in front of errors.
+// Registers fd and closes it. `who` prefixes error messages.
 static int take_dmabuf(vb_pd *pd, int fd, uint64_t bytes, uint64_t iova, int access, const char *who,
                        vb_mr **out, dq_diag *diag) {
     const char *device = pd->context->device->name;
     errno = 0;
     *out = vb.reg_dmabuf_mr ? vb.reg_dmabuf_mr(pd, 0, bytes, iova, fd, access) : NULL;
     int err = errno;
-    close(fd); // the registration has it
+    close(fd); // the registration holds a reference
     if (*out) return DQ_OK;
     if (!vb.reg_dmabuf_mr)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
