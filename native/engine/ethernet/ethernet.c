@@ -87,7 +87,7 @@ int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     return err;
 }
 
-// Makes the device accept the multicast groups that the session reports itself.
+// Configures the device to accept the multicast groups that the session reports itself.
 static int hear_groups(dqi_port *p, dq_diag *diag) {
     uint32_t n = dqi_responder_macs(p->iface, NULL, 0);
     uint8_t(*macs)[6] = calloc((size_t)n + 1, sizeof *macs);

@@ -19,7 +19,7 @@ static inline uint32_t dqi_head_len(uint32_t len) { return len < DQ_HEAD ? len :
 // host.
 static inline bool dqi_on_gpu(const dqi_eth_batch *d) { return d->region && d->region->heads; }
 
-// Prepares a device queue whose region has heads; otherwise does nothing. The driver is open. Control thread.
+// Prepares a device queue whose region has heads; a no-op for others. The driver is open. Control thread.
 int dqi_eth_heads_open(dqi_port_queue *l, dq_diag *diag);
 void dqi_eth_heads_close(dqi_port_queue *l); // also frees the batches in flight
 // Reads at most `most` pieces and starts copying their heads. Returns the batch of the oldest read whose

@@ -249,7 +249,7 @@ static int loop_answers(const dq_iface *i, dq_diag *diag) {
     return DQ_OK;
 }
 
-// Packets already on the wire still arrive, so there is nothing to stop.
+// Packets already on the wire still arrive, so stopping needs no action.
 static void loop_stop(dq_iface *i) { (void)i; }
 
 static void loop_close(dq_iface *i) {

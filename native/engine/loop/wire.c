@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define SPLIT_BURSTS 256                     // descriptors for bursts split between queues
-#define SPLIT_NEEDED (4 + 3 * DQ_MAX_QUEUES) // descriptors that one send needs at most
+#define SPLIT_NEEDED (4 + 3 * DQ_MAX_QUEUES) // limit of one send: parts of three bursts, plus four
 #define HOLD_MAX     8                       // packets that reordering delays at a time
 #define HOLD_NS      1000000                 // maximum delay of a reordered packet when no packet follows
 #define AHEAD_NS     50000                   // the wire accepts packets that it can transmit within this time
@@ -217,7 +217,7 @@ static bool deliver_all(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n, c
     return false;
 }
 
-// ---- faults -----------------------------------------------------------------------------------------------
+// ---- fault injection --------------------------------------------------------------------------------------
 
 static bool faulty(const dq_wire_conf *c) {
     return c->loss > 0 || c->dup > 0 || c->reorder > 0 || c->corrupt > 0;

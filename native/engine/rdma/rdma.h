@@ -30,7 +30,7 @@
 #define DQI_RDMA_RETRIES   7  // retries of an unanswered request; unlimited where the peer has no buffer
 #define DQI_RDMA_RNR_TIMER 12 // 0.64 ms: RNR delay requested from peers
 #define DQI_RDMA_END_NS    INT64_C(2000000000) // timeout for flushed requests at the end of a connection
-#define DQI_RDMA_IDLE_NS   INT64_C(5000000000) // timeout of a closed connection whose peer reads nothing
+#define DQI_RDMA_IDLE_NS   INT64_C(5000000000) // timeout of a closed connection whose peer does not read
 
 #define DQI_RDMA_NOTE       0xffffffffu // immediate value of notes (rdma_lend.c)
 #define DQI_RDMA_NOTE_BYTES 88
@@ -199,7 +199,7 @@ int dqi_rdma_device_open(dqi_rdma *r, vb_context *verbs, uint8_t port, dq_diag *
 void dqi_rdma_device_close(dqi_rdma *r);
 // Returns the largest ibv_mtu value of at most this many bytes.
 int dqi_rdma_mtu(int bytes);
-// Makes fd non-blocking. Returns DQ_OK or a system error.
+// Sets fd to non-blocking mode. Returns DQ_OK or a system error.
 int dqi_rdma_nonblocking(int fd);
 // Returns the local key of the region that contains this arena offset; 0: not registered.
 uint32_t dqi_rdma_lkey(const dqi_rdma *r, uint64_t off);

@@ -1,7 +1,7 @@
 // rdma_cm.c: connection manager events, handled by the keeper's poller.
 //
-// Nothing here blocks: address and route resolution and connection setup proceed by events. An event is
-// acknowledged before an id is freed, because freeing waits for that.
+// All calls are non-blocking: address and route resolution and connection setup proceed by events. An event
+// is acknowledged before an id is freed, because freeing waits for that.
 #include "core/err.h"
 #include "engine/rdma/rdma_hello.h"
 #include "engine/rdma/rdma_ops.h"

@@ -1,7 +1,7 @@
 // rdma_conn.c: start and end of connections, and the control calls. The table is implemented by conn_table.h.
 //
-// The end of a connection has phases. First queued packets are sent, unless the peer has disconnected or
-// reads nothing for 5 s; then the queue pair is moved to the error state, and all posted requests complete as
+// The end of a connection has phases. First queued packets are sent, unless the peer has disconnected or does
+// not read for 5 s; then the queue pair is moved to the error state, and all posted requests complete as
 // flushed, behind earlier completions; after the last one the queue pair is freed and the end is reported.
 // Requests that the device does not return within 2 s are dropped.
 #include "core/err.h"

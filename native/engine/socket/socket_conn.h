@@ -10,7 +10,7 @@
 // numbers; -1: round robin). Returns NULL if the table is full or the event consumer is far behind. The
 // caller fills it in, then publishes it or gives it up. Any thread.
 dqi_sconn *dqi_conn_new(dqi_sock *s, int pair);
-// Makes c visible: posts the event of an open connection and starts watching it. Any thread.
+// Publishes c: posts the event of an open connection and starts watching it. Any thread.
 void dqi_conn_publish(dqi_sconn *c, int state);
 // Replaces the socket of c. Any thread.
 void dqi_conn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer);

@@ -4,7 +4,7 @@
 // sending. So an ending connection still accepts sends: first until the consumers of its packets are done (no
 // burst of its queue is in use, or the event consumer has seen the end and closes it), then until each
 // transmit queue has processed what its ring contained by then. Both waits are limited: GRACE_NS for answers,
-// PATIENCE_NS for a peer that reads nothing.
+// PATIENCE_NS for a peer that does not read.
 #include "engine/socket/socket_conn.h"
 #include "engine/socket/socket_state.h"
 
@@ -55,7 +55,7 @@ static bool drained(const dqi_sconn *c) {
     return atomic_load(&c->backlogged) == 0;
 }
 
-// Returns true when nothing more is sent on c.
+// Returns true when c has no further packets to send.
 static bool is_over(dqi_sconn *c, int64_t now) {
     if (atomic_load(&c->broken)) return true;
     uint64_t moved = atomic_load(&c->moved);

@@ -157,7 +157,7 @@ int dqi_udp_connect(dqi_sock *s, const dqi_sockaddr *from, const dqi_sockaddr *t
     if (bound && !dqi_addr_fit(from, to->sa.sa_family, &local)) return -EAFNOSUPPORT;
     int fd = bound ? bound_fd(s, &local, reuse) : dqi_sock_new_fd(s, to->sa.sa_family);
     if (fd < 0) return fd;
-    // Answers to a multicast group come from its members' own addresses, so that socket stays unconnected.
+    // Members of a multicast group answer from their own addresses, so that socket stays unconnected.
     if (dqi_addr_is_multicast(to) || connect(fd, &to->sa, dqi_addr_len(to)) == 0) return fd;
     int err = -errno;
     close(fd);

@@ -27,7 +27,8 @@ static int enlarge(int fd, int force, int plain) {
     return got / 2; // the kernel doubles it for its own overhead
 }
 
-// With a large kernel buffer, queues with a batch timeout are polled less often: every quarter of it.
+// With a large kernel buffer, queues with a batch timeout sleep for a quarter of it between polls, at most
+// REST_NS.
 static void let_rest(dq_iface *i, int bytes) {
     for (uint32_t k = 0; k < i->n_rx; k++) {
         int64_t ns = (int64_t)i->rx[k]->conf.timeout_us * 1000 / 4;

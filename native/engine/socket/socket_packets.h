@@ -32,7 +32,7 @@ int dqi_udp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
 uint32_t dqi_udp_parse(struct msghdr *m, dqi_sconn *c, int64_t *ts, dqi_target *to);
 // Normalizes the sender's address to the form that packets carry.
 void dqi_udp_settle_peer(const struct msghdr *m);
-// Makes the sender of b's last packet the destination of a server's unaddressed packets.
+// Remembers the sender of b's last packet as the destination of a server's unaddressed packets.
 void dqi_udp_remember_peer(dqi_sock_rx *r, const dq_burst *b);
 // Reads c once into the first `want` messages. Returns their number; 0: the socket reported an error of an
 // earlier datagram (counted in *soft), read again; negative: none now. A failure of the socket itself is

@@ -195,12 +195,11 @@ static void brought_none(dqi_sock_rx *r, dqi_sconn *c, int err) {
 
 // ---- the stop ---------------------------------------------------------------------------------------------
 //
-// Kernel timestamps tell earlier from later datagrams. The kernel starts timestamping a while after the first
-// socket enables it; earlier datagrams get the time of their read, which is meaningless here. The first
+// Kernel timestamps separate earlier from later datagrams. The kernel starts timestamping a while after the
+// first socket enables it; earlier datagrams get the time of their read, which is meaningless here. The first
 // datagram of a read was queued before it, so its timestamp is older or missing; datagrams are queued in
 // order, so all after a timestamped one have timestamps. Datagrams received at once on two cores may be out
-// of order, and a timestamped one may still be on its way to the socket: reading therefore continues for
-// DQI_ON_WAY_NS.
+// of order, and a timestamped one may still be on its way: reading therefore continues for DQI_ON_WAY_NS.
 
 #define UNSTAMPED_NS INT64_C(100000000) // how long timestamps may be missing
 

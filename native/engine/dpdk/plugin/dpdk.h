@@ -250,7 +250,7 @@ int kernel_state(const dpdk_port *d);
 void kernel_open(dpdk_port *d);
 void kernel_start(const dpdk_port *d);
 void kernel_close(dpdk_port *d);
-// Makes it promiscuous until kernel_close or the end of the process; false: left to the driver.
+// Enables promiscuous mode until kernel_close or the end of the process; false: left to the driver.
 bool kernel_promiscuous(dpdk_port *d);
 // Writes a descriptor that becomes readable when the device queue has frames, if p->pollable; returns 0 or 1.
 // Any thread.

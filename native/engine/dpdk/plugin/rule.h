@@ -38,7 +38,7 @@ typedef enum rule_form { FORM_V6 = 1, FORM_TAGGED = 2 } rule_form;
 uint32_t rule_forms(const steered *r, bool all, uint8_t forms[RULE_FORMS]);
 // Translates the rule in this form; `marks`: marks packets, `acts`: executes its action.
 void rule_translate(const dq_iface *i, const steered *r, uint8_t form, bool marks, bool acts, words *w);
-// Returns what prevents offloading a rule (text); NULL: nothing.
+// Returns what prevents offloading a rule (text); NULL: it can be offloaded.
 const char *rule_beyond(const dq_rule *r, const dqi_act *a);
 
 // ---- async.c ----------------------------------------------------------------------------------------------

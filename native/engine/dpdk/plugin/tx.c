@@ -292,7 +292,7 @@ static uint32_t send_columns(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
     chunk c;
     c.b = b;
     c.own = goes_itself(d, b);
-    uint32_t done = 0, from = first; // from: first packet whose buffer is still in the burst
+    uint32_t done = 0, from = first; // from: first sent packet whose buffer is still in the burst
     while (done < n && !*stuck) {
         c.first = first + done;
         uint32_t k = send_some(q, &c, n - done, stuck);
