@@ -252,7 +252,7 @@ static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
     v->imm = ntohl(wc->imm_data);
     if (c->ours && v->has_imm && v->imm == DQI_RDMA_NOTE) {
         dqi_rconn_take_note(c, dqi_recv_bytes(c, v), v->bytes);
-        atomic_fetch_add(&c->r->version, 1); // a review posts another buffer; this may be the last
+        atomic_fetch_add(&c->r->version, 1); // a review posts another buffer; this may be the only one
         return empty(c, v);
     }
     if (dqi_rdma_is_ud(c->r)) {
