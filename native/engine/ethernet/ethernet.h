@@ -116,9 +116,9 @@ struct dqi_port_driver {
     void (*drop_all)(dqi_port *p, bool drop); // also drops received frames in the driver; optional
     int (*mac)(const dqi_port *p, uint8_t mac[6]);
     uint32_t (*mtu)(const dqi_port *p); // as in dqi_link_ops; NULL: no known limit
-    // Joins or leaves a group through the kernel. NULL: the session sends the reports itself and the device
-    // must receive these n group addresses in place of those of the last call (set_rx_macs; NULL: it receives
-    // all), which is called again after the start.
+    // Joins or leaves a group through the kernel. NULL: the session sends the reports itself, and set_rx_macs
+    // sets the n group addresses that the device receives, replacing those of the last call; it is also
+    // called after the start. Without set_rx_macs the device receives all groups.
     int (*multicast)(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag);
     int (*set_rx_macs)(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag);
 };

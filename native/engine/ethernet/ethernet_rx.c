@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define LEAST_READ 32 // pieces: at least one frame of maximum length, and few enough for the queue's inbox
-#define ROUNDS     4  // reads of a device queue that contains only frames of other queues
+#define ROUNDS     4  // limit of reads of a device queue that contains only frames of other queues
 #define VLAN_TAG   4  // bytes
 
 // ---- frames of a read -------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t 
     dqi_eth_batch *d = l->heads ? dqi_eth_heads_read(l, most, &n) : take(l, most, &n);
     if (n == 0) return 0;
     uint64_t bytes;
-    d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // timestamps of a file are absolute
+    d->now = p->stamps == DQ_STAMPS_FILE ? 0 : dq_now(q->session); // times of a file are used unchanged
     uint32_t m = frames(d, n, &bytes);
     dqi_add_shared(&p->c.in, m);
     dqi_add_shared(&p->c.in_bytes, bytes);
