@@ -25,6 +25,6 @@ func gpunetioParts() []Part {
 		{Head: "names"},
 		{Words: "`doca_gpu.h` has functions of DOCA's names; of others `gn.h`, the script or a shipped script does the same:"},
 		{Table: names},
-		{Words: "Kernels are compiled by NVRTC and by the host's compiler. Tests run them on the host; all shipped scripts `gn_*` also ran on an H100, and their checks passed ([figures](measurements.md#kernels-that-send-and-receive-h100-2026-11-25))."},
+		{Words: "Kernels are compiled by NVRTC and by the host's compiler. Tests run them on the host; all shipped scripts `gn_*` also ran on an H100, and their checks passed ([figures](measurements.md#kernels-that-send-and-receive-h100-2026-11-26))."},
 	}
 }
