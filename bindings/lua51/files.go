@@ -196,7 +196,7 @@ func optNumber(L *lua.LState, n int) float64 {
 	if v == lua.LNil {
 		return 0
 	}
-	f, ok := operandNumber(v)
+	f, ok := ToNumber(v)
 	if !ok {
 		L.TypeError(n, lua.LTNumber)
 	}

@@ -35,7 +35,7 @@ func luaToNumber(L *lua.LState) int {
 	var v float64
 	var ok bool
 	if base == 10 {
-		v, ok = operandNumber(value)
+		v, ok = ToNumber(value)
 	} else {
 		text := L.CheckString(1)
 		if base < 2 || base > 36 {
@@ -94,8 +94,8 @@ func modulo(a, b float64) float64 {
 // textArithmetic performs an operation with a string operand: on numbers if both operands are convertible, otherwise by the other operand's
 // metamethod.
 func textArithmetic(L *lua.LState, event string, compute func(a, b float64) float64) int {
-	a, aok := operandNumber(L.Get(1))
-	b, bok := operandNumber(L.Get(2))
+	a, aok := ToNumber(L.Get(1))
+	b, bok := ToNumber(L.Get(2))
 	if aok && (bok || event == "__unm") {
 		L.Push(lua.LNumber(compute(a, b)))
 		return 1
@@ -115,14 +115,4 @@ func textArithmetic(L *lua.LState, event string, compute func(a, b float64) floa
 	}
 	L.RaiseError("attempt to perform arithmetic on a %s value", wrong.Type())
 	return 0
-}
-
-func operandNumber(v lua.LValue) (float64, bool) {
-	switch v := v.(type) {
-	case lua.LNumber:
-		return float64(v), true
-	case lua.LString:
-		return ReadNumber(string(v))
-	}
-	return 0, false
 }

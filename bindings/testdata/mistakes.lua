@@ -1,4 +1,4 @@
--- What somebody is told who is new here: names that are nearly right, calls of what is not a function, print of what came back.
+-- Errors that help a newcomer: names that are nearly right, calls of what is not a function, print of what came back.
 local daqiri, t = require "daqiri", require "check"
 local args = daqiri.args{ dir = "." }
 
