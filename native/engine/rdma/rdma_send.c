@@ -2,8 +2,8 @@
 //
 // Packets of a burst are posted in one chain, one message each, and stay in flight, held by their queue,
 // until the device reports their delivery to the peer. Packets that find their connection's send queue full
-// wait in the connection, so that others of the queue proceed; a connection that exceeds its share of waiting
-// packets is refused (dq_tx_send) until half of them are sent.
+// wait in the connection, so that others of the queue proceed. A connection is refused (dq_tx_send) while
+// more than its share of packets wait.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/rdma/rdma.h"
