@@ -100,7 +100,7 @@ type benchRun struct {
 	values   map[string]string // of {names} in its arguments
 	wrap     []string          // a command that it runs in
 	env      []string
-	sendSize int // of datagrams that a plain sender sends once it is ready; 0: nobody does
+	sendSize int // of datagrams that a plain sender sends once it is ready; 0: none are sent
 	silent   func() float64
 	s3       *s3Server
 }

@@ -169,7 +169,7 @@ func recordsOf(pid int) uint64 {
 	return most
 }
 
-// TestNoCrashReporter: a program whose script opens no session starts nobody.
+// TestNoCrashReporter: a program whose script opens no session starts no crash reporter.
 func TestNoCrashReporter(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s.lua"), []byte(`print("ready") while true do end`), 0o644); err != nil {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -35,33 +34,16 @@ At the end, also after Ctrl-C, a summary on stderr accounts for every packet; st
 const ballastBytes = 16 << 20
 
 // Main runs the command line of g and returns the process's exit code.
-func Main(g *state.Global) (code int) {
-	defer func() {
-		if r := recover(); r != nil {
-			fmt.Fprintf(g.Stderr, "internal error (bug in daqiri-run), please report: %v\n%s", r, debug.Stack())
-			code = int(exit.Internal)
-		}
-	}()
-	crashreport.Prepare()
-	ballast := make([]byte, ballastBytes)
-	defer runtime.KeepAlive(ballast)
-	root := newRoot(g)
-	root.SetArgs(longUpdate(g.Args[min(1, len(g.Args)):]))
-	cmd, err := root.ExecuteC()
-	var f *exit.Failure
-	switch {
-	case err == nil:
-		return int(exit.OK)
-	case !errors.As(err, &f):
-		f = &exit.Failure{Code: exit.Usage, Err: err} // from cobra: unknown command, wrong number of arguments
-	}
-	if !f.Silent {
-		fmt.Fprintf(g.Stderr, "daqiri-run: %s\n", state.VisibleLines(f.Error()))
-		if f.Code == exit.Usage {
-			fmt.Fprintf(g.Stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
-		}
-	}
-	return int(f.Code)
+func Main(g *state.Global) int {
+	return exit.Main(g.Stderr, func() (string, error) {
+		crashreport.Prepare()
+		ballast := make([]byte, ballastBytes)
+		defer runtime.KeepAlive(ballast)
+		root := newRoot(g)
+		root.SetArgs(longUpdate(g.Args[min(1, len(g.Args)):]))
+		cmd, err := root.ExecuteC()
+		return cmd.CommandPath(), err
+	})
 }
 
 // longUpdate accepts -update for the command test, as in go test.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -65,15 +64,8 @@ func runTests(g *state.Global, f *testFlags, paths []string) error {
 	if err := claimOutputs(f.overwrite, nil, output{"--junit", f.junit}); err != nil {
 		return err
 	}
-	signals, release := g.Signals()
+	ctx, release := exit.Context(g)
 	defer release()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	go func() {
-		if s, ok := <-signals; ok {
-			cancel(&exit.Signalled{Signal: s})
-		}
-	}()
 	result, err := golden.Run(ctx, opts)
 	var by *exit.Signalled
 	switch {

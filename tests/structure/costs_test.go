@@ -3,10 +3,12 @@ package structure
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,12 +67,18 @@ func TestCosts(t *testing.T) {
 
 // costTable counts.
 func costTable(t *testing.T) string {
+	text := map[string]string{} // of the product's files
+	for _, file := range tree.Files(t) {
+		if product.MatchString(file) && !apart.MatchString(file) {
+			text[file] = tree.Read(t, file)
+		}
+	}
 	var b strings.Builder
 	b.WriteString("| one more | as | files | which | described in |\n|---|---|---|---|---|\n")
 	for _, c := range costs {
 		names, found := regexp.MustCompile(c.names), []string{}
-		for _, file := range tree.Files(t) {
-			if product.MatchString(file) && !apart.MatchString(file) && names.MatchString(tree.Read(t, file)) {
+		for _, file := range slices.Sorted(maps.Keys(text)) {
+			if names.MatchString(text[file]) {
 				found = append(found, file)
 			}
 		}

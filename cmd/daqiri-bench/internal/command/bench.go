@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -97,15 +96,8 @@ func runBench(g *state.Global, f *benchFlags, cases []string) error {
 		opts.Begin = func(h bench.Host) { show(h.Heading()) }
 		opts.Done = func(r bench.Result) { show(r.Text()) }
 	}
-	signals, release := g.Signals()
+	ctx, release := exit.Context(g)
 	defer release()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	go func() {
-		if s, ok := <-signals; ok {
-			cancel(&exit.Signalled{Signal: s})
-		}
-	}()
 	report, err := bench.Run(ctx, opts)
 	return concludeBench(g, f, report, errors.Join(err, lost))
 }
