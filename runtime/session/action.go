@@ -57,20 +57,3 @@ func address4(a netip.Addr) uint32 {
 	b := a.As4()
 	return binary.BigEndian.Uint32(b[:])
 }
-
-// setTxFlows passes the transmit flows of the configuration to the engine.
-func (i *Interface) setTxFlows() error {
-	if i.spec.TX == nil || len(i.spec.TX.Flows) == 0 {
-		return nil
-	}
-	var flows []Flow
-	for _, f := range i.spec.TX.Flows {
-		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Transforms: f.Actions}
-		if err := i.prepareTx(&flow); err != nil {
-			return located(f.Source, err)
-		}
-		flows = append(flows, flow)
-	}
-	i.s.note("interface %s: transforms of transmit flows: software", i.Name())
-	return located(i.spec.TX.Key("flows"), i.changeTx(i.txFlows.table.static(flows)))
-}

@@ -37,11 +37,11 @@ func (s *Session) build(plan corePlan) error {
 	var err error
 	if s.native, err = native.NewSession(conf); err != nil {
 		s.native = &native.Session{}
-		return located(s.cfg.Source, err)
+		return s.cfg.Source.Wrap(err)
 	}
 	for _, r := range s.cfg.MemoryRegions {
 		if err := s.addRegion(r); err != nil {
-			return located(r.Source, err)
+			return r.Source.Wrap(err)
 		}
 	}
 	for _, i := range s.cfg.Interfaces {
@@ -117,7 +117,7 @@ func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
 	}
 	n, err := s.native.AddIface(conf)
 	if err != nil {
-		return located(i.Source, err)
+		return i.Source.Wrap(err)
 	}
 	f := s.newInterface(i, n)
 	s.ifaces = append(s.ifaces, f)
@@ -186,13 +186,13 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*
 			PaceBPS:   float64(q.PacingMbps) * 1e6,
 			TxEthSrc:  slices.Contains(q.Offloads, "tx_eth_src"),
 		}
-		if core, ok := plan.of[q]; ok {
+		if core, ok := plan.core(q); ok {
 			conf.Core = core
 		}
 		for _, name := range q.MemoryRegions {
 			r, err := i.s.Region(name)
 			if err != nil {
-				return nil, located(q.Key("memory_regions"), err)
+				return nil, q.Key("memory_regions").Wrap(err)
 			}
 			conf.Regions = append(conf.Regions, r.native)
 		}
@@ -202,7 +202,7 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*
 		}
 		n, err := i.native.AddQueue(conf)
 		if err != nil {
-			return nil, located(q.Source, err)
+			return nil, q.Source.Wrap(err)
 		}
 		queue := &Queue{i: i, spec: q, rx: rx, native: n}
 		i.s.queues.Store(n, queue)
@@ -220,7 +220,7 @@ func (i *Interface) addStatic() error {
 	for _, f := range i.spec.RX.Flows {
 		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
 		if err := i.prepareRx(&flow); err != nil {
-			return located(f.Source, err)
+			return f.Source.Wrap(err)
 		}
 		flows = append(flows, flow)
 	}
@@ -228,7 +228,7 @@ func (i *Interface) addStatic() error {
 	if i.Engine() != spec.EngineDPDK && slices.ContainsFunc(flows, acts) { // the driver reports what the device does
 		i.s.note("interface %s: transforms of receive flows: software", i.Name())
 	}
-	return located(i.spec.RX.Key("flows"), i.changeRx(i.rxFlows.table.static(flows)))
+	return i.spec.RX.Key("flows").Wrap(i.changeRx(i.rxFlows.table.static(flows)))
 }
 
 // littleEndian reports the byte order of this host.

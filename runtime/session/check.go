@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -32,14 +31,6 @@ func (e *OpenError) Unwrap() []error {
 	return errs
 }
 
-// located prefixes an engine's error with its position in the configuration.
-func located(at spec.Source, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s%w", strings.TrimSuffix(at.Errorf("\x00").Error(), "\x00"), err)
-}
-
 // checker collects settings that are valid but cannot be opened.
 type checker struct {
 	cfg    *spec.Config
@@ -68,6 +59,13 @@ func Obstacles(cfg *spec.Config) []spec.Issue {
 		}
 	}
 	return issues
+}
+
+// usesGPU reports whether the session has regions in GPU memory or regions accessible to GPUs.
+func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
+
+func isForGPU(r *spec.MemoryRegion) bool {
+	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
 }
 
 // gpuObstacles returns the regions whose GPU is missing.

@@ -1,10 +1,6 @@
 package session
 
-import (
-	"fmt"
-
-	"github.com/daqiri/daqiri-run/native"
-)
+import "fmt"
 
 // stampWords describes the kinds of receive times.
 var stampWords = map[string]string{
@@ -46,29 +42,11 @@ func (s *Session) noteClocks() {
 	if !asked || s.Virtual() {
 		return
 	}
-	clocks := native.PTPClocks()
-	for _, c := range clocks {
-		s.note("%s", ptpText(c))
+	clocks := PTPClocks()
+	for _, text := range clocks {
+		s.note("%s", text)
 	}
 	if len(clocks) == 0 {
 		s.note("no PTP clock")
 	}
-}
-
-// ptpText returns the description of a PTP clock.
-func ptpText(c native.PTPClock) string {
-	name := fmt.Sprintf("PTP clock ptp%d (%s)", c.Index, c.Name)
-	if c.Err != nil {
-		return fmt.Sprintf("%s: %v", name, c.Err)
-	}
-	return fmt.Sprintf("%s: %.9f s ahead of the system's clock, within %d ns", name, c.Offset.Seconds(), c.Within.Nanoseconds())
-}
-
-// PTPClocks returns descriptions of the PTP hardware clocks of this host.
-func PTPClocks() []string {
-	list := []string{}
-	for _, c := range native.PTPClocks() {
-		list = append(list, ptpText(c))
-	}
-	return list
 }

@@ -1,11 +1,6 @@
 package session
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/daqiri/daqiri-run/runtime/spec"
-)
+import "fmt"
 
 // StorageError reports that a writer's files cannot be created: a name in use, or a folder that is not writable.
 type StorageError struct{ Err error }
@@ -73,13 +68,6 @@ func (s *Session) queueError() error {
 // UsesDevices reports whether a GPU accesses memory of the session or a kernel uses it, so that DeviceError may return an error. It may be called
 // from any goroutine.
 func (s *Session) UsesDevices() bool { return s.devices.Load() }
-
-// usesGPU reports whether the session has regions in GPU memory or regions accessible to GPUs.
-func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
-
-func isForGPU(r *spec.MemoryRegion) bool {
-	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
-}
 
 // DeviceError returns the first device error of a stage, queue or kernel of a running session, or nil. It must be called on the owner's thread.
 func (s *Session) DeviceError() error {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -85,7 +84,7 @@ func flowTitle(f *Flow, k int) string {
 }
 
 // prepareRx checks a flow's queues and sets its native match.
-func (i *Interface) prepareRx(f *Flow) (err error) {
+func (i *Interface) prepareRx(f *Flow) error {
 	if len(f.Queues) == 0 || len(f.Queues) > native.MaxQueues {
 		return invalid("it needs 1 to %d queues", native.MaxQueues)
 	}
@@ -98,20 +97,18 @@ func (i *Interface) prepareRx(f *Flow) (err error) {
 	if i.spec.RX != nil {
 		items = i.spec.RX.FlexItems
 	}
-	f.match, err = nativeMatch(&f.Match, items)
-	return err
+	return f.resolve(items)
 }
 
 // prepareTx checks a transmit flow's actions and sets its native match.
-func (i *Interface) prepareTx(f *Flow) (err error) {
+func (i *Interface) prepareTx(f *Flow) error {
 	if len(i.tx) == 0 {
 		return invalid("the interface has no transmit queue")
 	}
 	if len(f.Transforms) == 0 || len(f.Queues) > 0 {
 		return invalid("it needs vlan_push or tunnel_encap, and no queue")
 	}
-	f.match, err = nativeMatch(&f.Match, nil)
-	return err
+	return f.resolve(nil)
 }
 
 func (i *Interface) changeRx(c *flowChange) error {
@@ -125,14 +122,7 @@ func (i *Interface) changeRx(c *flowChange) error {
 
 // changeTx passes the whole table to the engine, because transmit flows are few.
 func (i *Interface) changeTx(c *flowChange) error {
-	after := &flowChange{added: slices.Clone(c.added)}
-	for _, f := range i.txFlows.table.all() {
-		if !slices.Contains(c.gone, f) {
-			after.added = append(after.added, f)
-		}
-	}
-	slices.SortFunc(after.added, func(a, b *Flow) int { return cmp.Compare(a.order, b.order) })
-	if err := i.native.SetTxRules(after.rules()); err != nil {
+	if err := i.native.SetTxRules(i.txFlows.table.after(c)); err != nil {
 		return err
 	}
 	i.txFlows.apply(c)
@@ -254,4 +244,21 @@ func (i *Interface) hits() (hits map[uint32]FlowHits, all bool) {
 		}
 	}
 	return hits, all
+}
+
+// setTxFlows passes the transmit flows of the configuration to the engine.
+func (i *Interface) setTxFlows() error {
+	if i.spec.TX == nil || len(i.spec.TX.Flows) == 0 {
+		return nil
+	}
+	var flows []Flow
+	for _, f := range i.spec.TX.Flows {
+		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Transforms: f.Actions}
+		if err := i.prepareTx(&flow); err != nil {
+			return f.Source.Wrap(err)
+		}
+		flows = append(flows, flow)
+	}
+	i.s.note("interface %s: transforms of transmit flows: software", i.Name())
+	return i.spec.TX.Key("flows").Wrap(i.changeTx(i.txFlows.table.static(flows)))
 }

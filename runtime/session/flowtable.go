@@ -38,6 +38,12 @@ type Flow struct {
 	order uint64 // position of its group, then its position in the group
 }
 
+// resolve sets the engine's form of the flow's match. items are the flex items that the match may refer to.
+func (f *Flow) resolve(items []spec.FlexItem) (err error) {
+	f.match, err = nativeMatch(&f.Match, items)
+	return err
+}
+
 // FlowHits counts what an interface's receive queues received of a flow.
 type FlowHits struct{ Packets, Bytes uint64 }
 
@@ -193,9 +199,23 @@ func (c *flowChange) orders() []uint64 {
 }
 
 // rules returns the engine's form of the flows that a change adds.
-func (c *flowChange) rules() []native.ActedRule {
-	rules := make([]native.ActedRule, len(c.added))
-	for k, f := range c.added {
+func (c *flowChange) rules() []native.ActedRule { return nativeRules(c.added) }
+
+// after returns the engine's form of all flows after a change, in matching order.
+func (t *flowTable) after(c *flowChange) []native.ActedRule {
+	flows := slices.Clone(c.added)
+	for _, f := range t.all() {
+		if !slices.Contains(c.gone, f) {
+			flows = append(flows, f)
+		}
+	}
+	slices.SortFunc(flows, func(a, b *Flow) int { return cmp.Compare(a.order, b.order) })
+	return nativeRules(flows)
+}
+
+func nativeRules(flows []*Flow) []native.ActedRule {
+	rules := make([]native.ActedRule, len(flows))
+	for k, f := range flows {
 		r := &rules[k]
 		r.Match, r.FlowID, r.Order = f.match, f.ID, f.order
 		r.Actions = nativeActions(f.Transforms)

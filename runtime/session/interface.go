@@ -115,7 +115,7 @@ func (i *Interface) answerConfigured() error {
 	if len(i.spec.Answers) == 0 {
 		return nil
 	}
-	return located(i.spec.Key("answers"), i.native.Answer(i.spec.Answers))
+	return i.spec.Key("answers").Wrap(i.native.Answer(i.spec.Answers))
 }
 
 // Listen delivers the interface's connect and disconnect events to t, as items with the given target. It must be called once per interface.

@@ -6,6 +6,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
+// Env is the environment of a session in the process.
+type Env struct {
+	Scheduler *task.Scheduler
+	Owner     *task.Task // opens and closes the session; nil: no task
+	Cores     Cores
+	Program   Program // for manifests
+}
+
 // Open opens a configuration: memory is allocated and sockets are bound, but no packets move until Start. All reasons that prevent opening are
 // returned together as an *OpenError; an engine's error is returned alone, with its position. It may resolve host names, so it blocks.
 func Open(cfg *spec.Config, env Env) (*Session, error) {
@@ -33,7 +41,7 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 	}
 	if err := env.Scheduler.Register(s.stepper()); err != nil {
 		s.native.Close()
-		return nil, located(cfg.Key("loopback"), err)
+		return nil, cfg.Key("loopback").Wrap(err)
 	}
 	s.startNS = s.native.StartTime()
 	s.startRSS = stats.ReadProcess(0).RSS

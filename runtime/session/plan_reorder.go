@@ -18,7 +18,7 @@ func (i *Interface) addPlans() error {
 		opts.ByGPU = r.ReorderType == "gpu" && i.s.onGPU(r.MemoryRegion)
 		st, err := i.s.Reorder(r.Name, opts)
 		if err != nil {
-			return located(r.Source, err)
+			return r.Source.Wrap(err)
 		}
 		st.out.home, st.out.leader = sources[0], sources[0]
 		for _, q := range sources {

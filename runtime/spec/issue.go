@@ -49,6 +49,14 @@ func (s Source) Errorf(format string, args ...any) Issue {
 	return Issue{Pos: s.Pos, Path: s.Path, Text: fmt.Sprintf(format, args...)}
 }
 
+// Wrap prefixes an error with this position; it returns nil for nil.
+func (s Source) Wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s%w", s.Errorf("").Error(), err)
+}
+
 func (s Source) index(i int) string { return fmt.Sprintf("%s[%d]", s.Path, i) }
 
 func joinPath(path, key string) string {

@@ -10,14 +10,6 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Env is the environment of a session in the process.
-type Env struct {
-	Scheduler *task.Scheduler
-	Owner     *task.Task // opens and closes the session; nil: no task
-	Cores     Cores
-	Program   Program // for manifests
-}
-
 // Cores selects the processors of workers. The zero Cores uses cpu_core as configured.
 type Cores struct {
 	Auto bool  // any cores of this host
@@ -70,6 +62,12 @@ func workerQueues(cfg *spec.Config) []*spec.Queue {
 type corePlan struct {
 	of    map[*spec.Queue]int
 	notes []string
+}
+
+// core returns the core that serves a queue: -1 for any, and false for a direct queue.
+func (p corePlan) core(q *spec.Queue) (core int, ok bool) {
+	core, ok = p.of[q]
+	return core, ok
 }
 
 // cores returns the cores that workers are pinned to.

@@ -1,0 +1,25 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/native"
+)
+
+// ptpText returns the description of a PTP clock.
+func ptpText(c native.PTPClock) string {
+	name := fmt.Sprintf("PTP clock ptp%d (%s)", c.Index, c.Name)
+	if c.Err != nil {
+		return fmt.Sprintf("%s: %v", name, c.Err)
+	}
+	return fmt.Sprintf("%s: %.9f s ahead of the system's clock, within %d ns", name, c.Offset.Seconds(), c.Within.Nanoseconds())
+}
+
+// PTPClocks returns descriptions of the PTP hardware clocks of this host.
+func PTPClocks() []string {
+	list := []string{}
+	for _, c := range native.PTPClocks() {
+		list = append(list, ptpText(c))
+	}
+	return list
+}
