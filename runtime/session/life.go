@@ -51,7 +51,7 @@ func (s *Session) Start(main *task.Task) error {
 	}
 	if err != nil {
 		for _, st := range s.stages {
-			st.removeManifest()
+			st.manifest.remove()
 		}
 		s.releaseNames()
 	} else {

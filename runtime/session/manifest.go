@@ -2,27 +2,19 @@ package session
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
-
-// Program identifies the program that created the files of a session.
-type Program struct {
-	Version string
-	Script  string // path; empty: none
-	Text    string // content of a script without a file
-}
 
 // manifestSchema is the version of the manifest's format.
 const manifestSchema = 1
@@ -94,133 +86,56 @@ type manifestFile struct {
 	Deleted    bool       `json:"deleted,omitempty"`
 }
 
-func instant(ns int64) time.Time { return time.Unix(0, ns).UTC() }
-
-// manifestPath returns DIR/PREFIX.manifest.json, or DIR/PREFIX.NAME.manifest.json if another writer of the session used the prefix in that folder
-// before. The session's lock must be held.
-func (s *Session) manifestPath(st *Stage) string {
-	o := st.writer
-	if o.NoManifest {
-		return ""
+// newManifestFile returns a writer's file; batches: it has ids of batches.
+func newManifestFile(f *native.WriterFile, batches bool) manifestFile {
+	m := manifestFile{Path: f.Path, Bytes: f.Bytes, Packets: f.Packets, Deleted: f.Deleted}
+	if !utf8.ValidString(f.Path) {
+		m.PathBytes = []byte(f.Path)
 	}
-	base := o.Prefix
-	for n := 1; ; n++ {
-		path := filepath.Join(o.Dirs[0], base+".manifest.json")
-		if !slices.ContainsFunc(s.stages, func(other *Stage) bool { return other.manifest != "" && sameName(other.manifest, path) }) {
-			return path
+	if f.Closed {
+		m.CRC32C = fmt.Sprintf("%08x", f.CRC32C)
+	}
+	if f.Closed && f.Packets > 0 {
+		if first, last := instant(f.FirstNS), instant(f.LastNS); f.FirstNS != native.NoTime {
+			m.First, m.Last = &first, &last
 		}
-		base = o.Prefix + "." + strings.ReplaceAll(st.name, "/", "_")
-		if n > 1 {
-			base += fmt.Sprintf(".%d", n)
+		if batches {
+			m.FirstBatch, m.LastBatch = &f.FirstBatch, &f.LastBatch
 		}
 	}
+	return m
 }
+
+// newManifest returns the part common to the manifests of all writers of a session with the ledger l, in state unfinished. text is the content of a
+// script without a file.
+func newManifest(version, script, text string, l *stats.Ledger, cfg *spec.Config) *manifest {
+	m := &manifest{Schema: manifestSchema, State: "unfinished", Version: version, Script: script,
+		Host: readHost(), Clock: l.Clock, Started: instant(l.StartNS), Written: time.Now().UTC(), Ledger: l,
+		Configuration: spec.Inspect(cfg)}
+	content, err := []byte(text), error(nil)
+	if len(content) == 0 {
+		content, err = textfile.Read(script)
+	}
+	if err == nil {
+		m.ScriptSHA256 = fmt.Sprintf("%x", sha256.Sum256(content))
+	}
+	return m
+}
+
+// finish sets the state finished, with the reason of the end.
+func (m *manifest) finish(reason string) {
+	ended := instant(m.Ledger.EndNS)
+	m.State, m.Ended, m.Reason = "finished", &ended, reason
+}
+
+// instant returns a time in ns since the epoch.
+func instant(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
 // sameName reports whether two paths have the same name in the same folder, regardless of spelling.
 func sameName(a, b string) bool {
 	x, err := os.Stat(filepath.Dir(a))
 	y, other := os.Stat(filepath.Dir(b))
 	return filepath.Base(a) == filepath.Base(b) && (a == b || err == nil && other == nil && os.SameFile(x, y))
-}
-
-// manifestFiles returns the writer's files.
-func (st *Stage) manifestFiles() []manifestFile {
-	list := []manifestFile{}
-	for _, f := range st.native.WriterFiles() {
-		m := manifestFile{Path: f.Path, Bytes: f.Bytes, Packets: f.Packets, Deleted: f.Deleted}
-		if !utf8.ValidString(f.Path) {
-			m.PathBytes = []byte(f.Path)
-		}
-		if f.Closed {
-			m.CRC32C = fmt.Sprintf("%08x", f.CRC32C)
-		}
-		if f.Closed && f.Packets > 0 {
-			if first, last := instant(f.FirstNS), instant(f.LastNS); f.FirstNS != NoTime {
-				m.First, m.Last = &first, &last
-			}
-			if st.writer.Format.Aggregates {
-				m.FirstBatch, m.LastBatch = &f.FirstBatch, &f.LastBatch
-			}
-		}
-		list = append(list, m)
-	}
-	return list
-}
-
-// writeManifests writes the manifests of all writers. The session's lock must be held.
-func (s *Session) writeManifests(finished bool) error {
-	var errs []error
-	for _, st := range s.stages {
-		errs = append(errs, s.writeManifest(st, finished))
-	}
-	return errors.Join(errs...)
-}
-
-// writeManifest writes the manifest of a stage, if it has one. The session's lock must be held.
-func (s *Session) writeManifest(st *Stage, finished bool) error {
-	if st.manifest == "" || st.native.Abandoned() || finished && !st.writer.manifest.begun { // an abandoned writer's folder may hang
-		return nil
-	}
-	m := s.manifest(finished)
-	m.Writer, m.Files = st.manifestWriter(m.Ledger), st.manifestFiles()
-	m.Error = st.native.WriterError()
-	var err error
-	if finished {
-		err = st.endManifest(m)
-	} else {
-		err = st.beginManifest(m)
-	}
-	if err == nil || m.Error != "" {
-		return nil
-	}
-	return fmt.Errorf("writer %s: its manifest: %w", st.name, err)
-}
-
-func (st *Stage) manifestWriter(l *stats.Ledger) manifestWriter {
-	o := st.writer
-	w := manifestWriter{Name: st.name, Kind: st.kind, Dirs: o.Dirs, Prefix: o.Prefix, Policy: o.Policy.String(),
-		Snaplen: o.Snaplen, Append: o.Append, Overwrite: o.Overwrite, Text: o.Text, DataOffset: o.PacketDataOffset,
-		RotateBytes: o.Rotate.Bytes, RotatePackets: o.Rotate.Packets, RotateSeconds: float64(o.Rotate.After) / 1e9,
-		Quota: o.Quota, DeleteOldest: o.DeleteOldest, StopWhenFull: o.StopWhenFull}
-	if o.Format.Takes("format") {
-		w.Format = o.Format.Choice
-	}
-	if o.Format.Takes("precision") {
-		w.Precision = "ns"
-		if o.Micro {
-			w.Precision = "us"
-		}
-	}
-	if o.Format.Each {
-		w.Naming = "DIR/PREFIX_INDEX"
-		for i := range l.Lines {
-			if x := &l.Lines[i]; x.Kind == stats.Writer && x.Name == st.name {
-				w.FileCount = x.Extra.Get("files")
-			}
-		}
-	}
-	return w
-}
-
-// manifest returns the part common to the manifests of all writers.
-func (s *Session) manifest(finished bool) *manifest {
-	l := s.snapshot()
-	m := &manifest{Schema: manifestSchema, State: "unfinished", Version: s.env.Program.Version, Script: s.env.Program.Script,
-		Host: readHost(), Clock: l.Clock, Started: instant(l.StartNS), Written: time.Now().UTC(), Ledger: l,
-		Configuration: spec.Inspect(s.cfg)}
-	text, err := []byte(s.env.Program.Text), error(nil)
-	if len(text) == 0 {
-		text, err = textfile.Read(m.Script)
-	}
-	if err == nil {
-		m.ScriptSHA256 = fmt.Sprintf("%x", sha256.Sum256(text))
-	}
-	if finished {
-		ended := instant(l.EndNS)
-		m.State, m.Ended = "finished", &ended
-		m.Reason, _ = s.Stopping()
-	}
-	return m
 }
 
 func readHost() manifestHost {

@@ -14,6 +14,13 @@ type Env struct {
 	Program   Program // for manifests
 }
 
+// Program identifies the program that created the files of a session.
+type Program struct {
+	Version string
+	Script  string // path; empty: none
+	Text    string // content of a script without a file
+}
+
 // Open opens a configuration: memory is allocated and sockets are bound, but no packets move until Start. All reasons that prevent opening are
 // returned together as an *OpenError; an engine's error is returned alone, with its position. It may resolve host names, so it blocks.
 func Open(cfg *spec.Config, env Env) (*Session, error) {

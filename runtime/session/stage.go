@@ -50,7 +50,7 @@ type Stage struct {
 	loops     bool           // rewrite stage that uses loops of captures
 	timeoutNS int64          // timeout of a reorder stage's batches; 0: none
 	writer    *WriterOptions // options of a file writer; else nil
-	manifest  string         // path of a writer's manifest; empty: none
+	manifest  *record        // manifest of a file writer; nil: none
 	s3        *uploader      // uploader of an object writer; else nil
 	uses      KernelOptions  // options of a kernel stage, referenced as long as the stage
 }

@@ -47,8 +47,6 @@ type WriterOptions struct {
 	StopWhenFull     bool   // end the run at the quota
 	NoManifest       bool   // do not write DIR/PREFIX.manifest.json
 	Policy           Policy
-
-	manifest manifestOf
 }
 
 // WriteFiles creates a stage that writes files of a format. A pcap contains frames: packets of payload queues get headers generated from the local
@@ -82,10 +80,10 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		st.writer = &o
-		st.manifest = s.manifestPath(st)
+		st.manifest = s.newManifest(st)
 		if s.state == started {
 			if err = s.writeManifest(st, false); err != nil {
-				st.removeManifest()
+				st.manifest.remove()
 			} else {
 				st.replaceManifest()
 			}
@@ -128,7 +126,7 @@ func (st *Stage) Writer() bool { return st.writes() || st.s3 != nil }
 // Paths returns the current or last file of a writer in each folder, or the destination of a writer's objects; nil for other stages.
 func (st *Stage) Paths() []string {
 	if st.s3 != nil {
-		return []string{st.s3.w.Where()}
+		return []string{st.s3.where()}
 	}
 	if !st.writes() || st.s.enter() != nil {
 		return nil
@@ -151,7 +149,7 @@ func (st *Stage) Error() error {
 
 func (st *Stage) writerError() error {
 	if st.s3 != nil {
-		return within("writer "+st.name, st.s3.w.Err())
+		return within("writer "+st.name, st.s3.err())
 	}
 	if !st.writes() {
 		return nil
@@ -184,7 +182,7 @@ func (st *Stage) Write(b *Burst, names *WriteNames) (*Op, error) {
 	var op native.Op
 	var err error
 	if st.s3 != nil {
-		op, err = st.s3.give(b, names)
+		op, err = st.s3.give(b.native, int(b.view.N), names)
 	} else {
 		op, err = st.native.Write(b.native, names)
 	}

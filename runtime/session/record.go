@@ -16,42 +16,52 @@ import (
 // reservation is an unnamed file, which is deleted with the process: the final version can be written even if the run has filled the disk. File
 // systems without unnamed files (NFS) have no reservation.
 
-// manifestOf is a writer's state of its manifest between start and end.
-type manifestOf struct {
+// record is the manifest file of a writer, between start and end. The methods without a result may be called on nil.
+type record struct {
+	path    string
 	begun   bool
 	earlier string   // path of an earlier run's manifest
 	room    *os.File // reservation; nil: none
 }
 
-// beginManifest writes the first version and reserves space for the last. An existing file is renamed.
-func (st *Stage) beginManifest(m *manifest) error {
-	o := st.writer
-	if err := st.keepManifest(); err != nil {
+// newRecord returns the record of a manifest to be written to path.
+func newRecord(path string) *record { return &record{path: path} }
+
+// is reports whether path has the name of the manifest in the same folder, regardless of spelling.
+func (r *record) is(path string) bool { return sameName(r.path, path) }
+
+// written reports whether begin has succeeded so far as to write the manifest.
+func (r *record) written() bool { return r.begun }
+
+// begin writes the first version and reserves space for the last. An existing file is renamed. many: the
+// writer has several files in a folder, which the manifest will list.
+func (r *record) begin(m *manifest, many bool) error {
+	if err := r.keep(); err != nil {
 		return err
 	}
 	data, err := encoded(m)
 	if err == nil {
-		err = writeWhole(st.manifest, data)
+		err = writeWhole(r.path, data)
 	}
 	if err != nil {
 		return err
 	}
-	o.manifest.begun = true
-	o.manifest.room, err = reserveRoom(filepath.Dir(st.manifest), o.manifestRoom(len(data)))
+	r.begun = true
+	r.room, err = reserveRoom(filepath.Dir(r.path), m.Writer.room(len(data), many))
 	return err
 }
 
-// endManifest writes the final version. If space is short it lists as many files as fit.
-func (st *Stage) endManifest(m *manifest) error {
-	room := st.writer.manifest.room
+// end writes the final version. If space is short it lists as many files as fit.
+func (r *record) end(m *manifest) error {
+	room := r.room
 	defer room.Close()
 	for {
 		data, err := encoded(m)
 		if err != nil {
 			return err
 		}
-		if room == nil || fillRoom(room, st.manifest, data) != nil {
-			err = writeWhole(st.manifest, data)
+		if room == nil || fillRoom(room, r.path, data) != nil {
+			err = writeWhole(r.path, data)
 		}
 		if !errors.Is(err, syscall.ENOSPC) || len(m.Files) == 0 {
 			return err
@@ -61,17 +71,17 @@ func (st *Stage) endManifest(m *manifest) error {
 	}
 }
 
-// keepManifest renames the manifest of an earlier run.
-func (st *Stage) keepManifest() error {
-	if _, err := os.Lstat(st.manifest); errors.Is(err, fs.ErrNotExist) {
+// keep renames the manifest of an earlier run.
+func (r *record) keep() error {
+	if _, err := os.Lstat(r.path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for n := 1; ; n++ {
-		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(st.manifest, ".json"), n)
+		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(r.path, ".json"), n)
 		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			err = os.Rename(st.manifest, to)
+			err = os.Rename(r.path, to)
 			if err == nil {
-				st.writer.manifest.earlier = to
+				r.earlier = to
 			}
 			return err
 		} else if err != nil {
@@ -80,27 +90,26 @@ func (st *Stage) keepManifest() error {
 	}
 }
 
-// replaceManifest removes the manifest of an earlier run whose file this run has replaced.
-func (st *Stage) replaceManifest() {
-	if st.writes() && st.writer.Overwrite && st.writer.oneFile() && st.writer.manifest.earlier != "" {
-		_ = os.Remove(st.writer.manifest.earlier)
+// removeEarlier removes the manifest of an earlier run.
+func (r *record) removeEarlier() {
+	if r != nil && r.earlier != "" {
+		_ = os.Remove(r.earlier)
 	}
 }
 
-// removeManifest removes the manifest of a session, or a stage, that did not start.
-func (st *Stage) removeManifest() {
-	if st.manifest == "" {
+// remove removes the manifest of a session, or a stage, that did not start, and restores an earlier run's.
+func (r *record) remove() {
+	if r == nil {
 		return
 	}
-	of := &st.writer.manifest
-	if of.begun {
-		_ = os.Remove(st.manifest)
-		_ = of.room.Close()
+	if r.begun {
+		_ = os.Remove(r.path)
+		_ = r.room.Close()
 	}
-	if of.earlier != "" {
-		_ = os.Rename(of.earlier, st.manifest)
+	if r.earlier != "" {
+		_ = os.Rename(r.earlier, r.path)
 	}
-	*of = manifestOf{}
+	*r = record{path: r.path}
 }
 
 func encoded(m *manifest) ([]byte, error) {
@@ -108,17 +117,17 @@ func encoded(m *manifest) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// manifestRoom returns the estimated maximum size of the final manifest in bytes: the initial size plus larger figures and the files for which there
-// is space, few of which are expected on a small disk.
-func (o *WriterOptions) manifestRoom(begun int) int64 {
+// room returns the estimated maximum size of the final manifest in bytes: the initial size plus larger figures and the files for which there is space,
+// few of which are expected on a small disk.
+func (o *manifestWriter) room(begun int, many bool) int64 {
 	const figures, most = 32 << 10, 1 << 16
 	files := uint64(len(o.Dirs))
-	if !o.Format.Each && !o.oneFile() {
+	if many {
 		files = 4096
-		if o.Rotate.Bytes > 0 {
+		if o.RotateBytes > 0 {
 			files = uint64(len(o.Dirs))
 			for _, dir := range o.Dirs {
-				files += freeBytes(dir) / o.Rotate.Bytes
+				files += freeBytes(dir) / o.RotateBytes
 			}
 			files = min(files, most)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // block returns the framing of a reordered burst in an object, which has the format of the block files of write_blocks.
-func (u *uploader) block(b native.Burst, a *Aggregate) *s3.Block {
+func (u *uploader) block(b native.Burst, a *native.Aggregate) *s3.Block {
 	header, padding := b.Block()
 	return &s3.Block{
 		Shape:  fmt.Sprint(a.Slots, a.SlotBytes, a.Cells, a.CellBytes, a.Dtype, a.Extra != nil),
@@ -24,7 +24,7 @@ func (u *uploader) block(b native.Burst, a *Aggregate) *s3.Block {
 const maxPresent = 512
 
 // aggregateMeta returns the metadata of an object that contains only the data of an aggregate.
-func aggregateMeta(a *Aggregate) map[string]string {
+func aggregateMeta(a *native.Aggregate) map[string]string {
 	m := map[string]string{
 		"batch-id": strconv.FormatUint(a.BatchID, 10), "slots": strconv.Itoa(a.Slots), "slot-bytes": strconv.Itoa(a.SlotBytes),
 		"dtype": a.Dtype.String(), "cells": strconv.Itoa(a.Cells), "present-cells": strconv.Itoa(a.PresentCells),
