@@ -6,6 +6,7 @@ package native
 import "C"
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"syscall"
@@ -71,6 +72,11 @@ func (e *Error) Error() string {
 
 // Unwrap returns the status for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Code }
+
+// Errorf returns an error with this status and a self-contained message.
+func (e Err) Errorf(format string, args ...any) error {
+	return &Error{Object: fmt.Sprintf(format, args...), Code: e}
+}
 
 // result converts a set-up call's status to an error; nil for DQ_OK.
 func result(op string, rc C.int, d *C.dq_diag) error {

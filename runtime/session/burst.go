@@ -233,7 +233,7 @@ func (b *Burst) readable(segments uint32) error {
 			hint = fmt.Sprintf("the first %d bytes of each packet can be read; %s", native.HeadBytes, hint)
 		}
 	}
-	return unsupported("the %s segment of the burst's packets lies in memory region %q, which the CPU can't read; hint: %s", native.Ordinal(seg), region, hint)
+	return ErrNotSupported.Errorf("the %s segment of the burst's packets lies in memory region %q, which the CPU can't read; hint: %s", native.Ordinal(seg), region, hint)
 }
 
 // Packet returns the memory of a packet's segment. It is valid while the burst lives, and may be written to only if Writable returns nil. For a

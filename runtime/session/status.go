@@ -20,13 +20,7 @@ const (
 )
 
 // invalid returns ErrInvalid with a self-contained message.
-func invalid(format string, args ...any) error {
-	return &native.Error{Object: fmt.Sprintf(format, args...), Code: ErrInvalid}
-}
-
-func unsupported(format string, args ...any) error {
-	return &native.Error{Object: fmt.Sprintf(format, args...), Code: ErrNotSupported}
-}
+func invalid(format string, args ...any) error { return ErrInvalid.Errorf(format, args...) }
 
 // within prefixes an error with the object concerned, unless it already has that prefix.
 func within(object string, err error) error {
