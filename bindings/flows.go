@@ -12,6 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -37,10 +38,10 @@ func inWords(err error) error {
 // flowSide holds the operations on an interface's flows of one direction.
 type flowSide struct {
 	parse        func(any) ([]*spec.Flow, error) // the configuration's parser
-	add, replace func(i *session.Interface, group string, flows []session.Flow) ([]uint32, error)
+	add, replace func(i *session.Interface, group string, flows []flow.Flow) ([]uint32, error)
 	deleteGroup  func(i *session.Interface, group string) (int, error)
 	deleteID     func(i *session.Interface, id uint32) error
-	list         func(i *session.Interface) []session.Flow
+	list         func(i *session.Interface) []flow.Flow
 }
 
 var rxFlows = flowSide{spec.ParseFlows, (*session.Interface).AddFlows, (*session.Interface).ReplaceFlows,
@@ -50,7 +51,7 @@ var txFlows = flowSide{spec.ParseTxFlows, (*session.Interface).AddTxFlows, (*ses
 	(*session.Interface).DeleteTxFlows, (*session.Interface).DeleteTxFlow, (*session.Interface).TxFlows}
 
 // flows reads argument n as flows {name, match, action} of the interface.
-func (c *call) flows(n int, i *session.Interface, side *flowSide) []session.Flow {
+func (c *call) flows(n int, i *session.Interface, side *flowSide) []flow.Flow {
 	list, err := goValue(c.table(n, "list of flows"), 0)
 	c.check(err)
 	if m, ok := list.(map[string]any); ok && len(m) == 0 {
@@ -63,14 +64,14 @@ func (c *call) flows(n int, i *session.Interface, side *flowSide) []session.Flow
 	if err != nil {
 		c.argError(n, "%v", inWords(err))
 	}
-	flows := make([]session.Flow, len(parsed))
+	flows := make([]flow.Flow, len(parsed))
 	for k, f := range parsed {
 		for _, id := range f.QueueIDs() {
 			if !slices.ContainsFunc(i.RxQueues(), func(q *session.Queue) bool { return q.ID() == id }) {
 				c.argError(n, "flows[%d].action.id: interface %s has no receive queue %d", k, i.Name(), id)
 			}
 		}
-		flows[k] = session.Flow{Name: f.Name, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
+		flows[k] = flow.Flow{Name: f.Name, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
 	}
 	return flows
 }
@@ -149,7 +150,7 @@ func plainMatch(m *spec.Match) map[string]any {
 }
 
 // plainActions converts a flow's actions to their configuration form.
-func plainActions(f *session.Flow) []any {
+func plainActions(f *flow.Flow) []any {
 	var list []any
 	for _, a := range f.Transforms {
 		plain := plainObject(a)

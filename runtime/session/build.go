@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -216,19 +217,19 @@ func (i *Interface) addStatic() error {
 	if i.spec.RX == nil || len(i.spec.RX.Flows) == 0 {
 		return nil
 	}
-	var flows []Flow
+	var flows []flow.Flow
 	for _, f := range i.spec.RX.Flows {
-		flow := Flow{Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
+		flow := flow.Flow{Name: f.Name, ID: f.ID, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
 		if err := i.prepareRx(&flow); err != nil {
 			return f.Source.Wrap(err)
 		}
 		flows = append(flows, flow)
 	}
-	acts := func(f Flow) bool { return len(f.Transforms) > 0 }
+	acts := func(f flow.Flow) bool { return len(f.Transforms) > 0 }
 	if i.Engine() != spec.EngineDPDK && slices.ContainsFunc(flows, acts) { // the driver reports what the device does
 		i.s.note("interface %s: transforms of receive flows: software", i.Name())
 	}
-	return i.spec.RX.Key("flows").Wrap(i.changeRx(i.rxFlows.table.static(flows)))
+	return i.spec.RX.Key("flows").Wrap(i.changeRx(i.rxFlows.table.Static(flows)))
 }
 
 // littleEndian reports the byte order of this host.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/expr"
+	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -56,7 +57,7 @@ func (c Condition) compile() (conf native.FilterConf, layer string, err error) {
 	case given != 1:
 		return conf, "", invalid("it takes one of where, match and pcap")
 	case c.Match != nil:
-		m, err := nativeMatch(c.Match, nil)
+		m, err := flow.NativeMatch(c.Match, nil)
 		conf.Match = &m
 		return conf, LayerFrame, err
 	case c.Pcap != "":

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -70,7 +71,7 @@ func (b *bench) tapAll() (*Interface, []*Tap, error) {
 func (b *bench) expectHits(t *testing.T, port *Interface, want map[uint32]uint64) {
 	for _, f := range port.Flows() {
 		n := want[f.ID]
-		if h := f.Hits; h == nil || *h != (FlowHits{n, n / 2 * uint64(b.length(1)+b.length(2))}) {
+		if h := f.Hits; h == nil || *h != (flow.Hits{n, n / 2 * uint64(b.length(1)+b.length(2))}) {
 			t.Errorf("flow %s: hits %+v, want %d packets", f.Name, h, n)
 		}
 		delete(want, f.ID)
@@ -103,21 +104,21 @@ func (b *bench) changeFlows(t *testing.T) error {
 	if err := errors.Join(expect(1000, 0, 11), expect(1001, 1, 22)); err != nil {
 		return err
 	}
-	ids, err := port.AddFlows("dyn", []Flow{{Name: "x", Match: udp(2000), Queues: []int{1}}, {Name: "y", Match: udp(2001), Queues: []int{0}}})
+	ids, err := port.AddFlows("dyn", []flow.Flow{{Name: "x", Match: udp(2000), Queues: []int{1}}, {Name: "y", Match: udp(2001), Queues: []int{0}}})
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(expect(2000, 1, ids[0]), expect(2001, 0, ids[1]), expect(1000, 0, 11)); err != nil {
 		return err
 	}
-	if _, err := port.AddFlows("dyn", []Flow{{Name: "z", Match: udp(2002), Queues: []int{0}}, {Name: "w", Match: udp(2003), Queues: []int{5}}}); !errors.Is(err, ErrInvalid) {
+	if _, err := port.AddFlows("dyn", []flow.Flow{{Name: "z", Match: udp(2002), Queues: []int{0}}, {Name: "w", Match: udp(2003), Queues: []int{5}}}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a queue that there is not: %v", err)
 	}
 	if n := len(port.Flows()); n != 4 {
 		t.Errorf("a refused group left %d flows, want 4", n)
 	}
 	b.expectHits(t, port, map[uint32]uint64{11: 4, 22: 2, ids[0]: 2, ids[1]: 2})
-	next, err := port.ReplaceFlows("dyn", []Flow{{Name: "x", Match: udp(2000), Queues: []int{0}}})
+	next, err := port.ReplaceFlows("dyn", []flow.Flow{{Name: "x", Match: udp(2000), Queues: []int{0}}})
 	if err != nil {
 		return err
 	}
@@ -219,16 +220,16 @@ func (b *bench) transform(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	flow := Flow{Name: "nvgre", Match: off[0].Match, Queues: off[0].QueueIDs(), Transforms: off[0].Transforms()}
+	rule := flow.Flow{Name: "nvgre", Match: off[0].Match, Queues: off[0].QueueIDs(), Transforms: off[0].Transforms()}
 	for range 3 {
-		ids, err := port.AddFlows("dyn", []Flow{flow})
+		ids, err := port.AddFlows("dyn", []flow.Flow{rule})
 		if err != nil {
 			return err
 		}
-		if _, err := sender.AddTxFlows("dyn", []Flow{{Match: on[0].Match, Transforms: on[0].Actions}}); err != nil {
+		if _, err := sender.AddTxFlows("dyn", []flow.Flow{{Match: on[0].Match, Transforms: on[0].Actions}}); err != nil {
 			return err
 		}
-		if _, err := sender.AddTxFlows("dyn", []Flow{{Match: on[0].Match, Transforms: off[0].Transforms()}, {Match: on[0].Match}}); !errors.Is(err, ErrInvalid) {
+		if _, err := sender.AddTxFlows("dyn", []flow.Flow{{Match: on[0].Match, Transforms: off[0].Transforms()}, {Match: on[0].Match}}); !errors.Is(err, ErrInvalid) {
 			t.Errorf("a group with a transmit flow without actions: %v", err)
 		}
 		if n := len(sender.TxFlows()); n != 3 {

@@ -1,4 +1,4 @@
-package session
+package flow
 
 import (
 	"encoding/binary"
@@ -9,8 +9,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// nativeMatch returns the engine's form of a match. items are the flex items that it may refer to.
-func nativeMatch(m *spec.Match, items []spec.FlexItem) (native.Match, error) {
+// NativeMatch returns the engine's form of a match. items are the flex items that it may refer to.
+func NativeMatch(m *spec.Match, items []spec.FlexItem) (native.Match, error) {
 	var out native.Match
 	if m.UDPSrc != nil {
 		out.Set |= native.MatchUDPSrc

@@ -1,4 +1,5 @@
-package session
+// Package flow holds the flows of interfaces: rules that map packets to queues and actions, their tables, and their form for the engine.
+package flow
 
 import (
 	"cmp"
@@ -28,7 +29,7 @@ type Flow struct {
 
 	// Hits counts its packets so far, before its transforms. It is nil for flows without a counter: with id 0, beyond the maximum number of counters,
 	// or transmit flows. It is set by Interface.Flows.
-	Hits *FlowHits
+	Hits *Hits
 
 	// Transforms are the actions that change packets, in order. A decapsulating receive flow applies to frames with the headers to remove, and Match
 	// to the inner frame; malformed frames are dropped and counted as bad_tunnel.
@@ -38,81 +39,81 @@ type Flow struct {
 	order uint64 // position of its group, then its position in the group
 }
 
-// resolve sets the engine's form of the flow's match. items are the flex items that the match may refer to.
-func (f *Flow) resolve(items []spec.FlexItem) (err error) {
-	f.match, err = nativeMatch(&f.Match, items)
+// Resolve sets the engine's form of the flow's match. items are the flex items that the match may refer to.
+func (f *Flow) Resolve(items []spec.FlexItem) (err error) {
+	f.match, err = NativeMatch(&f.Match, items)
 	return err
 }
 
-// FlowHits counts what an interface's receive queues received of a flow.
-type FlowHits struct{ Packets, Bytes uint64 }
+// Hits counts what an interface's receive queues received of a flow.
+type Hits struct{ Packets, Bytes uint64 }
 
-// flowTable is an interface's flows: groups in the order of creation, with flows in the same order. Its methods return planned changes, which are
+// Table is an interface's flows: groups in the order of creation, with flows in the same order. Its methods return planned changes, which are
 // applied after the engine has accepted them.
-type flowTable struct {
+type Table struct {
 	byID   map[uint32]*Flow // one of those that share an id
-	groups map[string]*flowGroup
+	groups map[string]*groupFlows
 	places uint32 // number of groups so far
-	last   uint32 // last id assigned
+	Last   uint32 // last id assigned
 }
 
-// flowGroup is a group with at least one flow.
-type flowGroup struct {
+// groupFlows is a group with at least one flow.
+type groupFlows struct {
 	place uint32
 	used  uint32 // number of positions used so far
 	names map[string]*Flow
 }
 
-// flowChange is the change of a table by one call: flows of one group to remove and to add.
-type flowChange struct {
-	gone, added []*Flow
-	last        uint32 // last id assigned after the change
+// Change is the change of a table by one call: flows of one group to remove and to add.
+type Change struct {
+	Removed, Added []*Flow
+	Last           uint32 // last id assigned after the change
 }
 
-func newFlowTable() *flowTable {
-	return &flowTable{byID: map[uint32]*Flow{}, groups: map[string]*flowGroup{}}
+func NewTable() *Table {
+	return &Table{byID: map[uint32]*Flow{}, groups: map[string]*groupFlows{}}
 }
 
-// static adds the flows of the configuration, which keep their ids, to an empty table.
-func (t *flowTable) static(flows []Flow) *flowChange {
-	c := &flowChange{}
+// Static adds the flows of the configuration, which keep their ids, to an empty table.
+func (t *Table) Static(flows []Flow) *Change {
+	c := &Change{}
 	for k := range flows {
 		f := flows[k]
 		f.Group, f.order = StaticGroup, uint64(k)
 		if f.ID <= maxFlowID {
-			c.last = max(c.last, f.ID)
+			c.Last = max(c.Last, f.ID)
 		}
-		c.added = append(c.added, &f)
+		c.Added = append(c.Added, &f)
 	}
 	return c
 }
 
-// add appends flows to a group, or to the table if the group is new.
-func (t *flowTable) add(group string, flows []Flow) (*flowChange, error) {
+// Add appends flows to a group, or to the table if the group is new.
+func (t *Table) Add(group string, flows []Flow) (*Change, error) {
 	return t.put(group, flows, false)
 }
 
-// replace replaces a group's flows in place.
-func (t *flowTable) replace(group string, flows []Flow) (*flowChange, error) {
+// Replace replaces a group's flows in place.
+func (t *Table) Replace(group string, flows []Flow) (*Change, error) {
 	return t.put(group, flows, true)
 }
 
-func (t *flowTable) put(group string, flows []Flow, instead bool) (*flowChange, error) {
+func (t *Table) put(group string, flows []Flow, instead bool) (*Change, error) {
 	if group == "" {
 		return nil, fmt.Errorf("flows: the group has no name")
 	}
-	c := &flowChange{last: t.last}
+	c := &Change{Last: t.Last}
 	g := t.groups[group]
 	if g == nil {
-		g = &flowGroup{place: t.places}
+		g = &groupFlows{place: t.places}
 	}
 	if instead {
-		c.gone = slices.Collect(maps.Values(g.names))
+		c.Removed = slices.Collect(maps.Values(g.names))
 	}
 	names, ids := map[string]bool{}, map[uint32]bool{}
 	for k := range flows {
 		f := flows[k]
-		id, err := t.freshID(&c.last, ids)
+		id, err := t.freshID(&c.Last, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -121,16 +122,16 @@ func (t *flowTable) put(group string, flows []Flow, instead bool) (*flowChange, 
 			f.Name = "flow" + strconv.Itoa(int(id))
 		}
 		if names[f.Name] || (g.names[f.Name] != nil && !instead) {
-			return nil, invalid("flows of group %s: %s is there twice", group, f.Name)
+			return nil, native.ErrInvalid.Errorf("flows of group %s: %s is there twice", group, f.Name)
 		}
 		names[f.Name], ids[id] = true, true
-		c.added = append(c.added, &f)
+		c.Added = append(c.Added, &f)
 	}
 	return c, nil
 }
 
 // freshID returns the next id after the last one, so that ids are not reused soon. Ids of flows that a change removes are still in use.
-func (t *flowTable) freshID(last *uint32, taken map[uint32]bool) (uint32, error) {
+func (t *Table) freshID(last *uint32, taken map[uint32]bool) (uint32, error) {
 	for range maxFlowID {
 		*last = *last%maxFlowID + 1
 		if t.byID[*last] == nil && !taken[*last] {
@@ -140,72 +141,72 @@ func (t *flowTable) freshID(last *uint32, taken map[uint32]bool) (uint32, error)
 	return 0, fmt.Errorf("flows: all %d ids are in use", maxFlowID)
 }
 
-// removeGroup removes a group's flows.
-func (t *flowTable) removeGroup(group string) *flowChange {
-	c := &flowChange{last: t.last}
+// RemoveGroup removes a group's flows.
+func (t *Table) RemoveGroup(group string) *Change {
+	c := &Change{Last: t.Last}
 	if g := t.groups[group]; g != nil {
-		c.gone = slices.Collect(maps.Values(g.names))
+		c.Removed = slices.Collect(maps.Values(g.names))
 	}
 	return c
 }
 
-// removeID removes the flow with an id. Flows of the configuration may share the id 0.
-func (t *flowTable) removeID(id uint32) *flowChange {
-	c := &flowChange{last: t.last}
+// RemoveID removes the flow with an id. Flows of the configuration may share the id 0.
+func (t *Table) RemoveID(id uint32) *Change {
+	c := &Change{Last: t.Last}
 	switch f := t.byID[id]; {
 	case f == nil:
 	case f.Group != StaticGroup:
-		c.gone = []*Flow{f}
+		c.Removed = []*Flow{f}
 	default:
 		for _, f := range t.groups[StaticGroup].names {
 			if f.ID == id {
-				c.gone = append(c.gone, f)
+				c.Removed = append(c.Removed, f)
 			}
 		}
 	}
 	return c
 }
 
-// apply applies a change.
-func (t *flowTable) apply(c *flowChange) {
-	t.last = c.last
-	for _, f := range c.gone {
+// Apply applies a change.
+func (t *Table) Apply(c *Change) {
+	t.Last = c.Last
+	for _, f := range c.Removed {
 		delete(t.byID, f.ID)
 		delete(t.groups[f.Group].names, f.Name)
 	}
-	for _, f := range c.added {
+	for _, f := range c.Added {
 		g := t.groups[f.Group]
 		if g == nil {
-			g = &flowGroup{place: uint32(f.order >> 32), names: map[string]*Flow{}}
+			g = &groupFlows{place: uint32(f.order >> 32), names: map[string]*Flow{}}
 			t.groups[f.Group], t.places = g, t.places+1
 		}
 		t.byID[f.ID], g.names[f.Name] = f, f
 		g.used = uint32(f.order) + 1
 	}
-	for _, f := range c.gone {
+	for _, f := range c.Removed {
 		if g := t.groups[f.Group]; g != nil && len(g.names) == 0 {
 			delete(t.groups, f.Group)
 		}
 	}
 }
 
-// orders returns the engine's keys of the rules that a change removes.
-func (c *flowChange) orders() []uint64 {
-	orders := make([]uint64, len(c.gone))
-	for k, f := range c.gone {
+// Orders returns the engine's keys of the rules that a change removes.
+func (c *Change) Orders() []uint64 {
+	orders := make([]uint64, len(c.Removed))
+	for k, f := range c.Removed {
 		orders[k] = f.order
 	}
 	return orders
 }
 
-// rules returns the engine's form of the flows that a change adds.
-func (c *flowChange) rules() []native.ActedRule { return nativeRules(c.added) }
+// Rules returns the engine's form of the flows that a change adds.
+func (c *Change) Rules() []native.ActedRule { return nativeRules(c.Added) }
 
-// after returns the engine's form of all flows after a change, in matching order.
-func (t *flowTable) after(c *flowChange) []native.ActedRule {
-	flows := slices.Clone(c.added)
+// RulesAfter returns the engine's form of all flows after a change, in matching order.
+func (t *Table) RulesAfter(c *Change) []native.ActedRule {
+	flows := slices.Clone(c.Added)
 	for _, f := range t.all() {
-		if !slices.Contains(c.gone, f) {
+		if !slices.Contains(c.Removed, f) {
 			flows = append(flows, f)
 		}
 	}
@@ -230,17 +231,17 @@ func nativeRules(flows []*Flow) []native.ActedRule {
 	return rules
 }
 
-// ids returns the ids of the flows that a change adds, in order.
-func (c *flowChange) ids() []uint32 {
-	ids := make([]uint32, len(c.added))
-	for k, f := range c.added {
+// IDs returns the ids of the flows that a change adds, in order.
+func (c *Change) IDs() []uint32 {
+	ids := make([]uint32, len(c.Added))
+	for k, f := range c.Added {
 		ids[k] = f.ID
 	}
 	return ids
 }
 
 // all returns the flows, in any order.
-func (t *flowTable) all() []*Flow {
+func (t *Table) all() []*Flow {
 	var out []*Flow
 	for _, g := range t.groups {
 		out = slices.AppendSeq(out, maps.Values(g.names))
@@ -248,8 +249,8 @@ func (t *flowTable) all() []*Flow {
 	return out
 }
 
-// list returns a copy of the flows in matching order.
-func (t *flowTable) list() []Flow {
+// List returns a copy of the flows in matching order.
+func (t *Table) List() []Flow {
 	out := make([]Flow, 0, len(t.byID))
 	for _, f := range t.all() {
 		out = append(out, *f)
@@ -259,8 +260,8 @@ func (t *flowTable) list() []Flow {
 	return out
 }
 
-// groupNames returns the names of the groups, for an error.
-func (t *flowTable) groupNames() string {
+// GroupNames returns the names of the groups, for an error.
+func (t *Table) GroupNames() string {
 	if len(t.groups) == 0 {
 		return "there are none"
 	}

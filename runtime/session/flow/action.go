@@ -1,4 +1,4 @@
-package session
+package flow
 
 import (
 	"encoding/binary"

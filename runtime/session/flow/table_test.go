@@ -1,4 +1,4 @@
-package session
+package flow
 
 import (
 	"slices"
@@ -15,26 +15,26 @@ func flows(names ...string) []Flow {
 }
 
 // order returns "group.name" of all flows in matching order.
-func order(t *flowTable) string {
+func order(t *Table) string {
 	var out []string
-	for _, f := range t.list() {
+	for _, f := range t.List() {
 		out = append(out, f.Group+"."+f.Name)
 	}
 	return strings.Join(out, " ")
 }
 
 func TestFlowTable(t *testing.T) {
-	table := newFlowTable()
-	table.apply(table.static([]Flow{{Name: "s1", ID: 7, Queues: []int{0}}, {Name: "s2", ID: 3, Queues: []int{0}}}))
-	add := func(group string, names ...string) func() (*flowChange, error) {
-		return func() (*flowChange, error) { return table.add(group, flows(names...)) }
+	table := NewTable()
+	table.Apply(table.Static([]Flow{{Name: "s1", ID: 7, Queues: []int{0}}, {Name: "s2", ID: 3, Queues: []int{0}}}))
+	add := func(group string, names ...string) func() (*Change, error) {
+		return func() (*Change, error) { return table.Add(group, flows(names...)) }
 	}
-	replace := func(group string, names ...string) func() (*flowChange, error) {
-		return func() (*flowChange, error) { return table.replace(group, flows(names...)) }
+	replace := func(group string, names ...string) func() (*Change, error) {
+		return func() (*Change, error) { return table.Replace(group, flows(names...)) }
 	}
 	steps := []struct {
 		name string
-		do   func() (*flowChange, error)
+		do   func() (*Change, error)
 		ids  []uint32
 		want string // expected order, or a part of the error
 		bad  bool
@@ -51,8 +51,8 @@ func TestFlowTable(t *testing.T) {
 		{"replace by nothing", replace("g"), []uint32{}, "static.s1 static.s2 h.a", false},
 		{"replace what was not there", replace("new", "n"), []uint32{16}, "static.s1 static.s2 h.a new.n", false},
 		{"add to what had gone", add("g", "a"), []uint32{17}, "static.s1 static.s2 h.a new.n g.a", false},
-		{"delete by id", func() (*flowChange, error) { return table.removeID(3), nil }, []uint32{}, "static.s1 h.a new.n g.a", false},
-		{"delete a group", func() (*flowChange, error) { return table.removeGroup("new"), nil }, []uint32{}, "static.s1 h.a g.a", false},
+		{"delete by id", func() (*Change, error) { return table.RemoveID(3), nil }, []uint32{}, "static.s1 h.a new.n g.a", false},
+		{"delete a group", func() (*Change, error) { return table.RemoveGroup("new"), nil }, []uint32{}, "static.s1 h.a g.a", false},
 	}
 	for _, s := range steps {
 		before := order(table)
@@ -66,44 +66,44 @@ func TestFlowTable(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
-		if table.apply(c); order(table) != s.want || !slices.Equal(c.ids(), s.ids) {
-			t.Errorf("%s: got ids %v and %s; want %v and %s", s.name, c.ids(), order(table), s.ids, s.want)
+		if table.Apply(c); order(table) != s.want || !slices.Equal(c.IDs(), s.ids) {
+			t.Errorf("%s: got ids %v and %s; want %v and %s", s.name, c.IDs(), order(table), s.ids, s.want)
 		}
 	}
 }
 
 func TestStaticFlowsMayShareTheIDZero(t *testing.T) {
-	table := newFlowTable()
-	table.apply(table.static([]Flow{{Name: "a"}, {Name: "b", ID: 5}, {Name: "c"}}))
+	table := NewTable()
+	table.Apply(table.Static([]Flow{{Name: "a"}, {Name: "b", ID: 5}, {Name: "c"}}))
 	if got, want := order(table), "static.a static.b static.c"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	c := table.removeID(0)
-	if table.apply(c); len(c.gone) != 2 || order(table) != "static.b" {
-		t.Errorf("%d are gone, left is %s", len(c.gone), order(table))
+	c := table.RemoveID(0)
+	if table.Apply(c); len(c.Removed) != 2 || order(table) != "static.b" {
+		t.Errorf("%d are gone, left is %s", len(c.Removed), order(table))
 	}
 }
 
 func TestFlowIDsWrap(t *testing.T) {
-	table := newFlowTable()
-	table.apply(table.static([]Flow{{Name: "s", ID: 1}, {Name: "far", ID: maxFlowID + 1}}))
-	table.last = maxFlowID - 1
-	c, err := table.add("g", flows("a", "b", "c"))
+	table := NewTable()
+	table.Apply(table.Static([]Flow{{Name: "s", ID: 1}, {Name: "far", ID: maxFlowID + 1}}))
+	table.Last = maxFlowID - 1
+	c, err := table.Add("g", flows("a", "b", "c"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []uint32{maxFlowID, 2, 3}; !slices.Equal(c.ids(), want) {
-		t.Errorf("got %v, want %v", c.ids(), want)
+	if want := []uint32{maxFlowID, 2, 3}; !slices.Equal(c.IDs(), want) {
+		t.Errorf("got %v, want %v", c.IDs(), want)
 	}
 }
 
 func TestRulesKeepTheOrder(t *testing.T) {
-	table := newFlowTable()
-	c, err := table.add("g", []Flow{{Name: "one", Queues: []int{1}}, {Name: "spread", Queues: []int{0, 1, 2}}})
+	table := NewTable()
+	c, err := table.Add("g", []Flow{{Name: "one", Queues: []int{1}}, {Name: "spread", Queues: []int{0, 1, 2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := c.rules()
+	r := c.Rules()
 	if r[0].RSS != 0 || r[0].NQueues != 1 || r[0].Queues[0] != 1 || r[0].FlowID != 1 {
 		t.Errorf("one queue: %+v", r[0])
 	}
