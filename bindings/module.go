@@ -14,6 +14,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -213,7 +214,7 @@ func moduleOpen(c *call) int {
 	c.check(err)
 	c.rt.logFrom(cfg)
 	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script, Text: c.rt.shippedText(c.rt.Script)}}
-	env.Cores, err = session.ParseCores(cores)
+	env.Cores, err = preflight.ParseCores(cores)
 	c.check(err)
 	s, err := session.Open(cfg, env)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // internalFaults are put into the program that TestExitInternal builds, each instead of the text before it.
 var internalFaults = []struct{ file, before, after string }{
-	{"runtime/session/lines.go", "In: r.In,", "In: r.In + 1,"},
+	{"runtime/session/account/lines.go", "In: r.In,", "In: r.In + 1,"},
 	{"host/cli/version.go", "_, err := io.WriteString(g.Stdout, versionText())", "panic(\"a fault on purpose\")\n_, err := io.WriteString(g.Stdout, versionText())"},
 }
 

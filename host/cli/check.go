@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/check"
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 	"github.com/daqiri/daqiri-run/stdlib"
@@ -81,7 +81,7 @@ func checkConfig(g *state.Global, opts spec.Options, file string) bool {
 		fmt.Fprintln(g.Stderr, state.VisibleLines(err.Error()))
 		return false
 	}
-	for _, obstacle := range session.Obstacles(cfg) {
+	for _, obstacle := range preflight.Obstacles(cfg) {
 		fmt.Fprintf(g.Stderr, "can't be opened here: %s\n", state.VisibleLines(fmt.Sprint(obstacle)))
 	}
 	queues := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -45,7 +45,7 @@ The exit code is 8 where a row failed.`,
 }
 
 func runDoctor(g *state.Global, f *doctorFlags, args []string) error {
-	o := doctor.Options{Machine: machine.Here(), Dirs: f.dirs, GPUs: session.GPUs}
+	o := doctor.Options{Machine: machine.Here(), Dirs: f.dirs, GPUs: preflight.GPUs}
 	opts, err := f.config.options()
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
@@ -132,7 +132,7 @@ func (f *runFlags) check(g *state.Global, inputs ...string) (bindings.OpenOption
 	for _, s := range open.Sources {
 		inputs = append(inputs, s.File)
 	}
-	if _, err := session.ParseCores(f.cores); err != nil {
+	if _, err := preflight.ParseCores(f.cores); err != nil {
 		return open, exit.Fail(exit.Usage, fmt.Errorf("--cores: %w", err))
 	}
 	if f.progress != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -57,15 +57,15 @@ func inspect(g *state.Global, opts spec.Options, file string) error {
 	enc := json.NewEncoder(g.Stdout)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	plan := machinePlan{HostPlan: session.Plan(cfg)}
+	plan := machinePlan{HostPlan: preflight.Plan(cfg)}
 	if plan.GPUs != nil {
-		plan.Machine = doctor.GPUs(doctor.Options{Machine: machine.Here(), Config: cfg, Dirs: []string{"."}, GPUs: session.GPUs})
+		plan.Machine = doctor.GPUs(doctor.Options{Machine: machine.Here(), Config: cfg, Dirs: []string{"."}, GPUs: preflight.GPUs})
 	}
 	return exit.Fail(exit.Storage, enc.Encode(plan))
 }
 
 // machinePlan is a plan with, for GPU memory, doctor's findings about the GPUs of this machine.
 type machinePlan struct {
-	*session.HostPlan
+	*preflight.HostPlan
 	Machine []doctor.Finding `json:"gpu_machine,omitempty"`
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 )
 
 // newVersion returns the command "version".
@@ -31,7 +31,7 @@ func newVersion(g *state.Global) *cobra.Command {
 // versionText returns the output of version and --version.
 func versionText() string {
 	return fmt.Sprintf("daqiri-run %s\n%s %s/%s\nengines: %s\n", fullVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		strings.Join(session.Engines(), ", "))
+		strings.Join(preflight.Engines(), ", "))
 }
 
 // fullVersion returns the version and, if the build recorded it, the commit: "0.1.0 (1a2b3c4d5e6f, modified)".

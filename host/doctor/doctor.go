@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/daqiri/daqiri-run/host/machine"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -51,7 +51,7 @@ type exam struct {
 	row   row
 	found []Finding
 	// gpuPlan queries the GPU driver; nil: not available.
-	gpuPlan func() (*session.GPUPlan, error)
+	gpuPlan func() (*preflight.GPUPlan, error)
 }
 
 // Options specify what is examined.
@@ -60,7 +60,7 @@ type Options struct {
 	Config  *spec.Config // nil: only the machine
 	Dirs    []string     // output folders of writers
 	// GPUs queries the driver for GPUs; nil: not queried.
-	GPUs func() (*session.GPUPlan, error)
+	GPUs func() (*preflight.GPUPlan, error)
 }
 
 // rows returns all rows in the order of the report.
@@ -76,7 +76,7 @@ func GPUs(o Options) []Finding { return examine(o, gpuRows) }
 
 func examine(o Options, rows []row) []Finding {
 	var all []Finding
-	var ask func() (*session.GPUPlan, error)
+	var ask func() (*preflight.GPUPlan, error)
 	if o.GPUs != nil {
 		ask = sync.OnceValues(o.GPUs)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/daqiri/daqiri-run/host/machine"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -34,8 +34,8 @@ func TestGPURows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := Options{Machine: machine.At(root), Config: cfg, Dirs: []string{root}, GPUs: func() (*session.GPUPlan, error) {
-				plan := &session.GPUPlan{}
+			o := Options{Machine: machine.At(root), Config: cfg, Dirs: []string{root}, GPUs: func() (*preflight.GPUPlan, error) {
+				plan := &preflight.GPUPlan{}
 				if c.plan == "" {
 					return plan, errors.New("no libcuda here")
 				}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -14,10 +15,10 @@ import (
 var configRows = []row{
 	{name: "this build", why: "what a configuration asks for and this build of the program lacks can't be opened", look: func(x *exam) {
 		if x.cfg == nil {
-			x.pass("", "engines "+strings.Join(session.Engines(), ", "))
+			x.pass("", "engines "+strings.Join(preflight.Engines(), ", "))
 			return
 		}
-		for _, issue := range session.Obstacles(x.cfg) {
+		for _, issue := range preflight.Obstacles(x.cfg) {
 			x.fail("", issue.Error(), "see 'daqiri-run help KEY' of the key that is named")
 		}
 		if len(x.found) == 0 {

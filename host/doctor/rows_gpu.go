@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/daqiri/daqiri-run/host/machine"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 )
 
 var gpuRows = []row{
@@ -100,7 +100,7 @@ var gpuRows = []row{
 var errNotAsked = errors.New("the driver was not asked")
 
 // driver returns the driver's data, queried once.
-func (x *exam) driver() (*session.GPUPlan, error) {
+func (x *exam) driver() (*preflight.GPUPlan, error) {
 	if x.gpuPlan == nil {
 		return nil, errNotAsked
 	}
@@ -173,4 +173,4 @@ func rank(distance string) int {
 	return slices.Index([]string{"PIX", "PXB", "PHB", "NODE", "SYS"}, distance)
 }
 
-func noDMABuf(g session.GPU) bool { return !g.DMABuf }
+func noDMABuf(g preflight.GPU) bool { return !g.DMABuf }

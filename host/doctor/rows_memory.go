@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -120,7 +120,7 @@ func hugeCommand(path string, bytes int) string {
 
 // regionBytes returns the total size of the chosen regions (nil: all in host memory).
 func regionBytes(cfg *spec.Config, chosen func(*spec.MemoryRegion) bool) (sum int) {
-	for k, r := range session.Plan(cfg).MemoryRegions {
+	for k, r := range preflight.Plan(cfg).MemoryRegions {
 		region := cfg.MemoryRegions[k]
 		if region.Kind == spec.KindDevice || chosen != nil && !chosen(region) {
 			continue

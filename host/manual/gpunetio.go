@@ -1,17 +1,19 @@
 package manual
 
-import "github.com/daqiri/daqiri-run/runtime/session"
+import (
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
+)
 
 // GPUNetIO describes the supported parts of DOCA GPUNetIO.
 var GPUNetIO = Topic{Name: "gpunetio", Short: "what of DOCA GPUNetIO is here", Parts: gpunetioParts}
 
 func gpunetioParts() []Part {
 	features := &Table{Columns: []string{"feature", "state", "how"}}
-	for _, f := range session.GPUNetIO() {
+	for _, f := range preflight.GPUNetIO() {
 		features.Rows = append(features.Rows, []string{f.Name, f.State, f.Words})
 	}
 	names := &Table{Columns: []string{"name of DOCA", "under this name", "what does the same here"}}
-	for _, n := range session.GPUNetIONames() {
+	for _, n := range preflight.GPUNetIONames() {
 		same := "no"
 		if n.Same {
 			same = "yes"

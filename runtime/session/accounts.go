@@ -1,6 +1,10 @@
 package session
 
-import "github.com/daqiri/daqiri-run/runtime/stats"
+import (
+	"github.com/daqiri/daqiri-run/runtime/stats"
+
+	"github.com/daqiri/daqiri-run/runtime/session/account"
+)
 
 // Ledger returns all accounts of the session; after Close, their final state. It may be called from any goroutine.
 func (s *Session) Ledger() *stats.Ledger {
@@ -29,13 +33,13 @@ func (s *Session) snapshot() *stats.Ledger {
 	if s.Virtual() {
 		l.Clock = "virtual"
 	}
-	l.Lines = lines(s.native, lineNames{
-		iface:  func(i int) string { return s.ifaces[i].Name() },
-		flow:   s.flowName,
-		source: s.sourceText,
+	l.Lines = account.Lines(s.native, account.Names{
+		Interface: func(i int) string { return s.ifaces[i].Name() },
+		Flow:      s.flowName,
+		Source:    s.sourceText,
 	})
 	s.details(l.Lines)
-	l.Faults = queueErrors(s.native)
+	l.Faults = account.Errors(s.native)
 	return l
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/session/flow"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -15,7 +16,7 @@ import (
 const virtualRate = 100e9
 
 // build creates the native session of the configuration.
-func (s *Session) build(plan corePlan) error {
+func (s *Session) build(plan preflight.CorePlan) error {
 	lb := &s.cfg.Loopback
 	conf := native.SessionConf{
 		Virtual:       s.Virtual(),
@@ -98,7 +99,7 @@ func (s *Session) addRegion(r *spec.MemoryRegion) error {
 	return err
 }
 
-func (s *Session) addInterface(i *spec.Interface, plan corePlan) error {
+func (s *Session) addInterface(i *spec.Interface, plan preflight.CorePlan) error {
 	conf := native.IfaceConf{
 		Name: i.Name, Engine: i.EngineName(), Address: captureAddress(i, s.besides()),
 		Socket: socketConf(i.SocketConfig),
@@ -173,7 +174,7 @@ func socketConf(c *spec.SocketConfig) native.SocketConf {
 }
 
 // addQueues adds the queues of one direction.
-func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*Queue, error) {
+func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan preflight.CorePlan) ([]*Queue, error) {
 	var out []*Queue
 	for _, q := range queues {
 		conf := native.QueueConf{
@@ -187,7 +188,7 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan corePlan) ([]*
 			PaceBPS:   float64(q.PacingMbps) * 1e6,
 			TxEthSrc:  slices.Contains(q.Offloads, "tx_eth_src"),
 		}
-		if core, ok := plan.core(q); ok {
+		if core, ok := plan.Core(q); ok {
 			conf.Core = core
 		}
 		for _, name := range q.MemoryRegions {

@@ -1,6 +1,10 @@
 package session
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
+)
 
 // stampWords describes the kinds of receive times.
 var stampWords = map[string]string{
@@ -42,7 +46,7 @@ func (s *Session) noteClocks() {
 	if !asked || s.Virtual() {
 		return
 	}
-	clocks := PTPClocks()
+	clocks := preflight.PTPClocks()
 	for _, text := range clocks {
 		s.note("%s", text)
 	}

@@ -1,12 +1,8 @@
 package session
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/daqiri/daqiri-run/native"
 )
 
 // TestClocks checks that every engine reports the origin of its receive times for queues and in the report, and the result of a request for hardware
@@ -36,20 +32,5 @@ func TestClocks(t *testing.T) {
 			}
 			return nil
 		})
-	}
-}
-
-func TestPTPText(t *testing.T) {
-	for _, c := range []struct {
-		clock native.PTPClock
-		want  string
-	}{
-		{native.PTPClock{Index: 2, Name: "mlx5_ptp", Offset: 37*time.Second - 250, Within: 120},
-			"PTP clock ptp2 (mlx5_ptp): 36.999999750 s ahead of the system's clock, within 120 ns"},
-		{native.PTPClock{Name: "e1000e", Err: errors.New("permission denied")}, "PTP clock ptp0 (e1000e): permission denied"},
-	} {
-		if got := ptpText(c.clock); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
 	}
 }

@@ -71,7 +71,7 @@ func (b *bench) tapAll() (*Interface, []*Tap, error) {
 func (b *bench) expectHits(t *testing.T, port *Interface, want map[uint32]uint64) {
 	for _, f := range port.Flows() {
 		n := want[f.ID]
-		if h := f.Hits; h == nil || *h != (flow.Hits{n, n / 2 * uint64(b.length(1)+b.length(2))}) {
+		if h := f.Hits; h == nil || *h != (flow.Hits{Packets: n, Bytes: n / 2 * uint64(b.length(1)+b.length(2))}) {
 			t.Errorf("flow %s: hits %+v, want %d packets", f.Name, h, n)
 		}
 		delete(want, f.ID)

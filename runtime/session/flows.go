@@ -240,7 +240,7 @@ func (i *Interface) hits() (hits map[uint32]flow.Hits, all bool) {
 		}
 		for _, n := range l.Flows {
 			h := hits[n.ID]
-			hits[n.ID] = flow.Hits{h.Packets + n.Packets, h.Bytes + n.Bytes}
+			hits[n.ID] = flow.Hits{Packets: h.Packets + n.Packets, Bytes: h.Bytes + n.Bytes}
 			all = all && n.ID != 0
 		}
 	}

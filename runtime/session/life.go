@@ -51,7 +51,7 @@ func (s *Session) Start(main *task.Task) error {
 	}
 	if err != nil {
 		for _, st := range s.stages {
-			st.manifest.remove()
+			st.manifest.Remove()
 		}
 		s.releaseNames()
 	} else {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -416,7 +417,7 @@ func TestWorkersGetTheirCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(cfg, Env{Scheduler: sched, Cores: Cores{Auto: true}})
+	s, err := Open(cfg, Env{Scheduler: sched, Cores: preflight.Cores{Auto: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +429,7 @@ func TestWorkersGetTheirCores(t *testing.T) {
 		switch allowed {
 		case fmt.Sprint(all[1]):
 			worker++
-		case ranges(slices.Delete(slices.Clone(all), 1, 2)):
+		case preflight.FormatCores(slices.Delete(slices.Clone(all), 1, 2)):
 		default:
 			others++
 		}
@@ -438,8 +439,8 @@ func TestWorkersGetTheirCores(t *testing.T) {
 	}
 	s.Close()
 	for _, allowed := range allowedCPUs(t) {
-		if allowed != ranges(all) {
-			t.Errorf("a thread may use %s after the close, want %s", allowed, ranges(all))
+		if allowed != preflight.FormatCores(all) {
+			t.Errorf("a thread may use %s after the close, want %s", allowed, preflight.FormatCores(all))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/session/rtnetlink"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -28,7 +29,7 @@ func (i *Interface) Neighbour(addr netip.Addr, vlan uint16) (*Neighbour, error) 
 	n := &Neighbour{i: i, addr: addr, vlan: vlan}
 	if dev, err := net.InterfaceByName(i.Address()); err == nil && spec.OfKernel(i.Engine()) {
 		n.link = dev.Index
-		n.addr, n.from = nextHop(dev.Index, addr)
+		n.addr, n.from = rtnetlink.NextHop(dev.Index, addr)
 	}
 	return n, nil
 }
@@ -54,7 +55,7 @@ func (n *Neighbour) MAC() (net.HardwareAddr, bool, error) {
 	if n.link == 0 || n.vlan != 0 {
 		return nil, false, nil
 	}
-	mac, err := kernelNeighbour(n.link, n.addr)
+	mac, err := rtnetlink.Neighbour(n.link, n.addr)
 	return mac, mac != nil, err
 }
 
@@ -72,5 +73,5 @@ func (n *Neighbour) Ask() error {
 	case n.vlan != 0:
 		return fmt.Errorf("%s: with flow_isolation the answer would go to the kernel: give the Ethernet address: %w", n, ErrNotSupported)
 	}
-	return n.i.named(haveKernelAsk(n.link, n.addr))
+	return n.i.named(rtnetlink.Resolve(n.link, n.addr))
 }

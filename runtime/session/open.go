@@ -1,6 +1,8 @@
 package session
 
 import (
+	"github.com/daqiri/daqiri-run/runtime/session/output"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -10,7 +12,7 @@ import (
 type Env struct {
 	Scheduler *task.Scheduler
 	Owner     *task.Task // opens and closes the session; nil: no task
-	Cores     Cores
+	Cores     preflight.Cores
 	Program   Program // for manifests
 }
 
@@ -24,23 +26,23 @@ type Program struct {
 // Open opens a configuration: memory is allocated and sockets are bound, but no packets move until Start. All reasons that prevent opening are
 // returned together as an *OpenError; an engine's error is returned alone, with its position. It may resolve host names, so it blocks.
 func Open(cfg *spec.Config, env Env) (*Session, error) {
-	faults := check(cfg)
+	faults := preflight.Check(cfg)
 	s := &Session{
 		cfg:     cfg,
 		env:     env,
 		unnamed: map[string]int{},
-		claims:  map[string]claim{},
+		claims:  map[string]output.Claim{},
 	}
-	s.devices.Store(usesGPU(cfg))
-	var plan corePlan
+	s.devices.Store(preflight.UsesGPU(cfg))
+	var plan preflight.CorePlan
 	if !s.Virtual() {
 		var more []spec.Issue
-		plan, more = planCores(cfg, env.Cores, env.Scheduler.CPUs())
+		plan, more = preflight.PlanCores(cfg, env.Cores, env.Scheduler.CPUs())
 		faults = append(faults, more...)
-		s.notes, s.pinned = plan.notes, plan.cores()
+		s.notes, s.pinned = plan.Notes, plan.Pinned()
 	}
 	if len(faults) > 0 {
-		return nil, &OpenError{faults}
+		return nil, &preflight.OpenError{Issues: faults}
 	}
 	if err := s.build(plan); err != nil {
 		s.native.Close()

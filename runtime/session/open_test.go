@@ -2,10 +2,10 @@ package session
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -87,7 +87,7 @@ func TestOpenRefuses(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			var refused *OpenError
+			var refused *preflight.OpenError
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
@@ -101,84 +101,8 @@ func TestOpenTellsAllFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(cfg, Env{Scheduler: task.NewScheduler()})
-	var refused *OpenError
+	var refused *preflight.OpenError
 	if !errors.As(err, &refused) || len(refused.Issues) != 2 {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestParseCores(t *testing.T) {
-	cases := []struct {
-		text string
-		want Cores
-		bad  bool
-	}{
-		{"", Cores{}, false},
-		{"auto", Cores{Auto: true}, false},
-		{"3", Cores{List: []int{3}}, false},
-		{"2,4-6", Cores{List: []int{2, 4, 5, 6}}, false},
-		{"2,2", Cores{}, true},
-		{"4-2", Cores{}, true},
-		{"-1", Cores{}, true},
-		{"a", Cores{}, true},
-		{"1-", Cores{}, true},
-	}
-	for _, c := range cases {
-		got, err := ParseCores(c.text)
-		if (err != nil) != c.bad || got.Auto != c.want.Auto || !slices.Equal(got.List, c.want.List) {
-			t.Errorf("%q: got %+v, %v", c.text, got, err)
-		}
-	}
-}
-
-func TestPlanCores(t *testing.T) {
-	host := func(list ...int) (c task.CPUs) {
-		for _, n := range list {
-			c[n/64] |= 1 << (n % 64)
-		}
-		return c
-	}
-	cases := []struct {
-		name  string
-		asked []int // cpu_core of each queue
-		want  Cores
-		host  task.CPUs
-		got   []int // nil: an error
-	}{
-		{"as written", []int{1, 2, 1}, Cores{}, host(0, 1, 2, 3), []int{1, 2, 1}},
-		{"not on this host", []int{1, 9}, Cores{}, host(0, 1), nil},
-		{"left unpinned", []int{-1, 1}, Cores{}, host(0, 1), []int{-1, 1}},
-		{"auto", []int{8, 9, 8}, Cores{Auto: true}, host(0, 1, 2), []int{1, 2, 1}},
-		{"auto on a host with gaps", []int{8, 9}, Cores{Auto: true}, host(3, 70, 80), []int{70, 80}},
-		{"auto, too few", []int{8, 9}, Cores{Auto: true}, host(0, 1), []int{-1, -1}},
-		{"auto on one processor", []int{8}, Cores{Auto: true}, host(0), []int{0}},
-		{"list", []int{8, 9}, Cores{List: []int{3, 2}}, host(0, 1, 2, 3), []int{3, 2}},
-		{"list too short", []int{8, 9}, Cores{List: []int{3}}, host(0, 1, 2, 3), nil},
-		{"list not on this host", []int{8}, Cores{List: []int{5}}, host(0, 1), nil},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			i := &spec.Interface{RX: &spec.RX{}}
-			for _, core := range c.asked {
-				i.RX.Queues = append(i.RX.Queues, &spec.Queue{PollMode: spec.PollIndirect, CPUCore: core})
-			}
-			plan, faults := planCores(&spec.Config{Interfaces: []*spec.Interface{i}}, c.want, c.host)
-			if (c.got == nil) != (len(faults) > 0) {
-				t.Fatalf("faults %v", faults)
-			}
-			for n, q := range i.RX.Queues {
-				if c.got != nil && plan.of[q] != c.got[n] {
-					t.Errorf("queue %d runs on %d, want %d", n, plan.of[q], c.got[n])
-				}
-			}
-		})
-	}
-}
-
-func TestRanges(t *testing.T) {
-	for want, list := range map[string][]int{"": nil, "0": {0}, "0-2,5": {0, 1, 2, 5}, "1,3,5-6": {1, 3, 5, 6}} {
-		if got := ranges(list); got != want {
-			t.Errorf("%v: got %q, want %q", list, got, want)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/s3"
+	"github.com/daqiri/daqiri-run/runtime/session/upload"
 )
 
 // uploadDepth is the maximum number of bursts waiting to be copied to staging memory.
@@ -22,12 +23,12 @@ type S3Options struct {
 // WriteS3 creates a stage that uploads packets as objects, one or many packets in each.
 func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
 	o.Wait = o.Policy == Wait || s.Virtual()
-	u, err := newUploader(o.Config, o.Overwrite, o.Text)
+	u, err := upload.New(o.Config, o.Overwrite, o.Text)
 	if err != nil {
 		return nil, invalid("write_s3: %v", err)
 	}
 	if s.Started() {
-		err = u.check(cmp.Or(name, KindS3))
+		err = u.Check(cmp.Or(name, KindS3))
 	}
 	var st *Stage
 	if err == nil {
@@ -37,19 +38,19 @@ func (s *Session) WriteS3(name string, o S3Options) (*Stage, error) {
 		})
 	}
 	if err != nil {
-		u.close()
+		u.Close()
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u.start(st.name, st.native)
+	u.Start(st.name, st.native)
 	st.s3 = u
 	return st, nil
 }
 
 // EndUploads stops the intake of a writer of objects and uploads the rest; the operation completes after that.
 func (st *Stage) EndUploads() (*Op, error) {
-	op, err := st.s3.endSoon()
+	op, err := st.s3.EndSoon()
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (s *Session) endUploads() {
 	var all sync.WaitGroup
 	for _, st := range s.stages {
 		if st.s3 != nil {
-			all.Go(st.s3.end)
+			all.Go(st.s3.End)
 		}
 	}
 	all.Wait()
@@ -73,7 +74,7 @@ func (s *Session) checkUploads() error {
 		if st.s3 == nil {
 			continue
 		}
-		if err := st.s3.check(st.name); err != nil {
+		if err := st.s3.Check(st.name); err != nil {
 			return err
 		}
 	}

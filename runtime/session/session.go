@@ -10,6 +10,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
+	"github.com/daqiri/daqiri-run/runtime/session/output"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
@@ -43,7 +44,7 @@ type Session struct {
 	connTaps             map[connTapKey]*connTaps
 	queues               sync.Map                  // native.Queue -> *Queue; stages add theirs while packets flow
 	moved                bool                      // Start has succeeded
-	claims               map[string]claim          // claims of writers' names, by folder and prefix, while the session runs
+	claims               map[string]output.Claim   // claims of writers' names, by folder and prefix, while the session runs
 	unnamed              map[string]int            // number of unnamed stages so far, by kind
 	users                []*task.Task              // tasks that may access native memory
 	callOff              func()                    // removes the owner's exit function, if it is a user

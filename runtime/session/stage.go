@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/session/output"
+	"github.com/daqiri/daqiri-run/runtime/session/upload"
 )
 
 // Policy selects what a slow consumer does to the stream.
@@ -44,15 +46,15 @@ type Stage struct {
 	name      string
 	kind      string
 	native    native.Stage
-	layer     string         // layer of supported queues; empty: any
-	out       *Queue         // output queue of a reorder or similar stage
-	region    string         // output region of a reorder or convert stage; empty: none
-	loops     bool           // rewrite stage that uses loops of captures
-	timeoutNS int64          // timeout of a reorder stage's batches; 0: none
-	writer    *WriterOptions // options of a file writer; else nil
-	manifest  *record        // manifest of a file writer; nil: none
-	s3        *uploader      // uploader of an object writer; else nil
-	uses      KernelOptions  // options of a kernel stage, referenced as long as the stage
+	layer     string           // layer of supported queues; empty: any
+	out       *Queue           // output queue of a reorder or similar stage
+	region    string           // output region of a reorder or convert stage; empty: none
+	loops     bool             // rewrite stage that uses loops of captures
+	timeoutNS int64            // timeout of a reorder stage's batches; 0: none
+	writer    *WriterOptions   // options of a file writer; else nil
+	manifest  *output.Record   // manifest of a file writer; nil: none
+	s3        *upload.Uploader // uploader of an object writer; else nil
+	uses      KernelOptions    // options of a kernel stage, referenced as long as the stage
 }
 
 // Name returns the stage's name, unique in its session and used in the ledger.

@@ -83,7 +83,7 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 		st.manifest = s.newManifest(st)
 		if s.state == started {
 			if err = s.writeManifest(st, false); err != nil {
-				st.manifest.remove()
+				st.manifest.Remove()
 			} else {
 				st.replaceManifest()
 			}
@@ -126,7 +126,7 @@ func (st *Stage) Writer() bool { return st.writes() || st.s3 != nil }
 // Paths returns the current or last file of a writer in each folder, or the destination of a writer's objects; nil for other stages.
 func (st *Stage) Paths() []string {
 	if st.s3 != nil {
-		return []string{st.s3.where()}
+		return []string{st.s3.Where()}
 	}
 	if !st.writes() || st.s.enter() != nil {
 		return nil
@@ -149,7 +149,7 @@ func (st *Stage) Error() error {
 
 func (st *Stage) writerError() error {
 	if st.s3 != nil {
-		return within("writer "+st.name, st.s3.err())
+		return within("writer "+st.name, st.s3.Err())
 	}
 	if !st.writes() {
 		return nil
@@ -182,7 +182,7 @@ func (st *Stage) Write(b *Burst, names *WriteNames) (*Op, error) {
 	var op native.Op
 	var err error
 	if st.s3 != nil {
-		op, err = st.s3.give(b.native, int(b.view.N), names)
+		op, err = st.s3.Give(b.native, int(b.view.N), names)
 	} else {
 		op, err = st.native.Write(b.native, names)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/daqiri/daqiri-run/runtime/session/output"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -22,7 +23,7 @@ func (s *Session) claimNames(writer string, o *WriterOptions) error {
 		if _, ours := s.claims[key]; ours {
 			continue
 		}
-		c, err := claimPrefix(dir, o.Prefix)
+		c, err := output.ClaimPrefix(dir, o.Prefix)
 		if err != nil {
 			return fmt.Errorf("writer %s: %s: %w", writer, key, err)
 		}
@@ -59,7 +60,7 @@ func (s *Session) replayedAt(dir string, o *WriterOptions) *spec.Interface {
 // releaseNames releases all prefixes, after the manifests are written. The session's lock must be held.
 func (s *Session) releaseNames() {
 	for _, c := range s.claims {
-		c.release()
+		c.Release()
 	}
 	clear(s.claims)
 }

@@ -1,4 +1,5 @@
-package session
+// Package upload copies the bursts of a writer stage to objects of an S3 store.
+package upload
 
 import (
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/s3"
 )
 
-// uploader is the consumer of an outlet: it copies packets to objects.
-type uploader struct {
+// Uploader receives the bursts of an external writer and copies their packets to objects.
+type Uploader struct {
 	name      string
 	text      string
 	st        native.Stage
@@ -34,31 +35,31 @@ type handed struct {
 	names native.WriteNames
 }
 
-// newUploader returns an uploader; end must be called if it was started, and close otherwise.
-func newUploader(c s3.Config, overwrite bool, text string) (*uploader, error) {
-	u := &uploader{overwrite: overwrite, text: text, over: make(chan struct{})}
+// New returns an uploader, which is ended by End if it was started, and by Close otherwise.
+func New(c s3.Config, overwrite bool, text string) (*Uploader, error) {
+	u := &Uploader{overwrite: overwrite, text: text, over: make(chan struct{})}
 	var err error
 	u.w, err = s3.New(c, u)
 	return u, err
 }
 
-// start starts the upload of the bursts that the external writer st receives.
-func (u *uploader) start(name string, st native.Stage) {
+// Start starts the upload of the bursts that the external writer st receives.
+func (u *Uploader) Start(name string, st native.Stage) {
 	u.name, u.st = name, st
 	go u.take()
 }
 
-// close frees an uploader that was not started.
-func (u *uploader) close() { u.w.Close() }
+// Close frees an uploader that was not started.
+func (u *Uploader) Close() { u.w.Close() }
 
-// where returns the destination of the objects.
-func (u *uploader) where() string { return u.w.Where() }
+// Where returns the destination of the objects.
+func (u *Uploader) Where() string { return u.w.Where() }
 
-// err returns the first error, or nil.
-func (u *uploader) err() error { return u.w.Err() }
+// Err returns the first error, or nil.
+func (u *Uploader) Err() error { return u.w.Err() }
 
-// check verifies that the store accepts objects.
-func (u *uploader) check(name string) error {
+// Check verifies that the store accepts objects.
+func (u *Uploader) Check(name string) error {
 	if err := u.w.Check(u.overwrite); err != nil {
 		return fmt.Errorf("writer %s: %w", name, err)
 	}
@@ -66,7 +67,7 @@ func (u *uploader) check(name string) error {
 }
 
 // take copies bursts to objects until the outlet's end, and waits for their uploads.
-func (u *uploader) take() {
+func (u *Uploader) take() {
 	defer close(u.over) // the outlet may be freed after this
 	defer u.tell()
 	var v native.View
@@ -87,7 +88,7 @@ func (u *uploader) take() {
 }
 
 // add copies the packets of one burst. The object ends with a burst passed by a task.
-func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
+func (u *Uploader) add(b native.Burst, v *native.View, h *handed) {
 	times := v.RxTimes()
 	at := 0
 	p := s3.Packet{Bytes: func(yield func([]byte) bool) { u.bytes(v, at, yield) }}
@@ -118,7 +119,7 @@ func (u *uploader) add(b native.Burst, v *native.View, h *handed) {
 }
 
 // bytes yields the bytes of packet i. Device-only segments are yielded in parts, until the GPU is lost.
-func (u *uploader) bytes(v *native.View, i int, yield func([]byte) bool) {
+func (u *Uploader) bytes(v *native.View, i int, yield func([]byte) bool) {
 	for seg := range int(v.Segments) {
 		if v.DeviceOnly>>seg&1 == 0 {
 			if !yield(v.Packet(seg, i)) {
@@ -135,8 +136,8 @@ func (u *uploader) bytes(v *native.View, i int, yield func([]byte) bool) {
 	}
 }
 
-// end waits until all taken packets are uploaded or the writer's end timeout expires. It is idempotent.
-func (u *uploader) end() {
+// End waits until all taken packets are uploaded or the writer's end timeout expires. It is idempotent.
+func (u *Uploader) End() {
 	u.once.Do(func() {
 		u.st.End()
 		t := time.AfterFunc(u.w.EndTimeout(), u.w.Cancel)
@@ -145,8 +146,8 @@ func (u *uploader) end() {
 	})
 }
 
-// endSoon ends the uploads in the background; the operation completes after the last one.
-func (u *uploader) endSoon() (native.Op, error) {
+// EndSoon ends the uploads in the background; the operation completes after the last one.
+func (u *Uploader) EndSoon() (native.Op, error) {
 	op, err := native.NewOp(1)
 	if err != nil {
 		return op, err
@@ -159,12 +160,12 @@ func (u *uploader) endSoon() (native.Op, error) {
 		u.ends = append(u.ends, op)
 	}
 	u.mu.Unlock()
-	go u.end()
+	go u.End()
 	return op, nil
 }
 
 // tell completes the operations that wait for the end.
-func (u *uploader) tell() {
+func (u *Uploader) tell() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ended = true
@@ -180,8 +181,8 @@ type upload struct{ native.Op }
 // Lost records packets that are in no object.
 func (u *upload) Lost(n int, err error) { u.Op.Lost(n, err.Error()) }
 
-// give passes a burst of n packets to the external writer, outside of pipes. names is nil or holds names for this burst.
-func (u *uploader) give(b native.Burst, n int, names *native.WriteNames) (op native.Op, err error) {
+// Give passes a burst of n packets to the external writer, outside of pipes. names is nil or holds names for this burst.
+func (u *Uploader) Give(b native.Burst, n int, names *native.WriteNames) (op native.Op, err error) {
 	if names != nil && names.Comment != "" {
 		return op, native.ErrInvalid
 	}
@@ -210,13 +211,13 @@ func (u *uploader) give(b native.Burst, n int, names *native.WriteNames) (op nat
 }
 
 // Uploaded counts an object.
-func (u *uploader) Uploaded(packets, bytes int) {
+func (u *Uploader) Uploaded(packets, bytes int) {
 	u.st.Out(packets, bytes)
 	u.st.Note(native.ExtraObjects, 1)
 }
 
 // Lost counts lost packets by reason.
-func (u *uploader) Lost(why error, packets int) {
+func (u *Uploader) Lost(why error, packets int) {
 	reason := native.DropWriteError
 	switch {
 	case errors.Is(why, s3.ErrBehind):
@@ -228,10 +229,10 @@ func (u *uploader) Lost(why error, packets int) {
 }
 
 // Retried counts a repeated request.
-func (u *uploader) Retried() { u.st.Note(native.ExtraRetries, 1) }
+func (u *Uploader) Retried() { u.st.Note(native.ExtraRetries, 1) }
 
 // Stalled counts the time spent waiting for staging memory.
-func (u *uploader) Stalled(d time.Duration) { u.st.Note(native.ExtraStallNS, int64(d)) }
+func (u *Uploader) Stalled(d time.Duration) { u.st.Note(native.ExtraStallNS, int64(d)) }
 
 // Busy counts requests in progress.
-func (u *uploader) Busy(n int) { u.st.Busy(n) }
+func (u *Uploader) Busy(n int) { u.st.Busy(n) }

@@ -1,4 +1,4 @@
-package session
+package output
 
 import (
 	"encoding/json"
@@ -16,26 +16,26 @@ import (
 // reservation is an unnamed file, which is deleted with the process: the final version can be written even if the run has filled the disk. File
 // systems without unnamed files (NFS) have no reservation.
 
-// record is the manifest file of a writer, between start and end. The methods without a result may be called on nil.
-type record struct {
+// Record is the manifest file of a writer, between start and end. Remove and RemoveEarlier may be called on nil.
+type Record struct {
 	path    string
 	begun   bool
 	earlier string   // path of an earlier run's manifest
 	room    *os.File // reservation; nil: none
 }
 
-// newRecord returns the record of a manifest to be written to path.
-func newRecord(path string) *record { return &record{path: path} }
+// NewRecord returns the record of a manifest to be written to path.
+func NewRecord(path string) *Record { return &Record{path: path} }
 
-// is reports whether path has the name of the manifest in the same folder, regardless of spelling.
-func (r *record) is(path string) bool { return sameName(r.path, path) }
+// Is reports whether path has the name of the manifest in the same folder, regardless of spelling.
+func (r *Record) Is(path string) bool { return sameName(r.path, path) }
 
-// written reports whether begin has succeeded so far as to write the manifest.
-func (r *record) written() bool { return r.begun }
+// Written reports whether the first version was written.
+func (r *Record) Written() bool { return r.begun }
 
-// begin writes the first version and reserves space for the last. An existing file is renamed. many: the
-// writer has several files in a folder, which the manifest will list.
-func (r *record) begin(m *manifest, many bool) error {
+// Begin writes the first version and reserves space for the last. An existing file is renamed. many reports
+// that the manifest will list several files of a folder.
+func (r *Record) Begin(m *Manifest, many bool) error {
 	if err := r.keep(); err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func (r *record) begin(m *manifest, many bool) error {
 	return err
 }
 
-// end writes the final version. If space is short it lists as many files as fit.
-func (r *record) end(m *manifest) error {
+// End writes the final version. If space is short it lists as many files as fit.
+func (r *Record) End(m *Manifest) error {
 	room := r.room
 	defer room.Close()
 	for {
@@ -72,7 +72,7 @@ func (r *record) end(m *manifest) error {
 }
 
 // keep renames the manifest of an earlier run.
-func (r *record) keep() error {
+func (r *Record) keep() error {
 	if _, err := os.Lstat(r.path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -90,15 +90,15 @@ func (r *record) keep() error {
 	}
 }
 
-// removeEarlier removes the manifest of an earlier run.
-func (r *record) removeEarlier() {
+// RemoveEarlier removes the manifest of an earlier run.
+func (r *Record) RemoveEarlier() {
 	if r != nil && r.earlier != "" {
 		_ = os.Remove(r.earlier)
 	}
 }
 
-// remove removes the manifest of a session, or a stage, that did not start, and restores an earlier run's.
-func (r *record) remove() {
+// Remove removes the manifest of a session, or a stage, that did not start, and restores an earlier run's.
+func (r *Record) Remove() {
 	if r == nil {
 		return
 	}
@@ -109,17 +109,17 @@ func (r *record) remove() {
 	if r.earlier != "" {
 		_ = os.Rename(r.earlier, r.path)
 	}
-	*r = record{path: r.path}
+	*r = Record{path: r.path}
 }
 
-func encoded(m *manifest) ([]byte, error) {
+func encoded(m *Manifest) ([]byte, error) {
 	data, err := json.MarshalIndent(m, "", "  ")
 	return append(data, '\n'), err
 }
 
 // room returns the estimated maximum size of the final manifest in bytes: the initial size plus larger figures and the files for which there is space,
 // few of which are expected on a small disk.
-func (o *manifestWriter) room(begun int, many bool) int64 {
+func (o *Writer) room(begun int, many bool) int64 {
 	const figures, most = 32 << 10, 1 << 16
 	files := uint64(len(o.Dirs))
 	if many {

@@ -1,4 +1,4 @@
-package session
+package upload
 
 import (
 	"encoding/hex"
@@ -10,7 +10,7 @@ import (
 )
 
 // block returns the framing of a reordered burst in an object, which has the format of the block files of write_blocks.
-func (u *uploader) block(b native.Burst, a *native.Aggregate) *s3.Block {
+func (u *Uploader) block(b native.Burst, a *native.Aggregate) *s3.Block {
 	header, padding := b.Block()
 	return &s3.Block{
 		Shape:  fmt.Sprint(a.Slots, a.SlotBytes, a.Cells, a.CellBytes, a.Dtype, a.Extra != nil),

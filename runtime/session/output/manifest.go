@@ -1,4 +1,5 @@
-package session
+// Package output holds what a writer of files leaves in its folders beside them: the claim of its names while it runs, and its manifest.
+package output
 
 import (
 	"crypto/sha256"
@@ -16,40 +17,41 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
 
-// manifestSchema is the version of the manifest's format.
-const manifestSchema = 1
+// schema is the version of the manifest's format.
+const schema = 1
 
-// manifest is the content of DIR/PREFIX.manifest.json: a description of a writer's files and their origin. It is written when the session starts,
+// Manifest is the content of DIR/PREFIX.manifest.json: a description of a writer's files and their origin. It is written when the session starts,
 // with state unfinished, and again at its end.
-type manifest struct {
-	Schema        int            `json:"schema"`
-	State         string         `json:"state"`            // unfinished or finished
-	Reason        string         `json:"reason,omitempty"` // reason of the end
-	Error         string         `json:"error,omitempty"`  // first error of the writer
-	Version       string         `json:"version"`
-	Script        string         `json:"script,omitempty"`
-	ScriptSHA256  string         `json:"script_sha256,omitempty"`
-	Host          manifestHost   `json:"host"`
-	Clock         string         `json:"clock"`   // clock of all times except written
-	Started       time.Time      `json:"started"` // time at which packets began to move
-	Ended         *time.Time     `json:"ended"`
-	Written       time.Time      `json:"written"` // wall clock
-	Writer        manifestWriter `json:"writer"`
-	Files         []manifestFile `json:"files"`                    // files, except those per packet or burst
-	LeftOut       int            `json:"files_left_out,omitempty"` // number of files omitted because the disk was full
-	Ledger        *stats.Ledger  `json:"ledger"`
-	Configuration *spec.Plan     `json:"configuration"`
+type Manifest struct {
+	Schema        int           `json:"schema"`
+	State         string        `json:"state"`            // unfinished or finished
+	Reason        string        `json:"reason,omitempty"` // reason of the end
+	Error         string        `json:"error,omitempty"`  // first error of the writer
+	Version       string        `json:"version"`
+	Script        string        `json:"script,omitempty"`
+	ScriptSHA256  string        `json:"script_sha256,omitempty"`
+	Host          Host          `json:"host"`
+	Clock         string        `json:"clock"`   // clock of all times except written
+	Started       time.Time     `json:"started"` // time at which packets began to move
+	Ended         *time.Time    `json:"ended"`
+	Written       time.Time     `json:"written"` // wall clock
+	Writer        Writer        `json:"writer"`
+	Files         []File        `json:"files"`                    // files, except those per packet or burst
+	LeftOut       int           `json:"files_left_out,omitempty"` // number of files omitted because the disk was full
+	Ledger        *stats.Ledger `json:"ledger"`
+	Configuration *spec.Plan    `json:"configuration"`
 }
 
-type manifestHost struct {
+// Host describes the machine that wrote the files.
+type Host struct {
 	Name   string `json:"name"`
 	Kernel string `json:"kernel"`
 	Arch   string `json:"arch"`
 	CPUs   int    `json:"cpus"`
 }
 
-// manifestWriter holds the options given by the script.
-type manifestWriter struct {
+// Writer holds the options given by the script.
+type Writer struct {
 	Name          string   `json:"name"`
 	Kind          string   `json:"kind"`
 	Dirs          []string `json:"dirs"`
@@ -72,8 +74,8 @@ type manifestWriter struct {
 	FileCount     uint64   `json:"file_count,omitempty"` // number of these files
 }
 
-// manifestFile is one file; its figures are set once it is closed.
-type manifestFile struct {
+// File is one file; its figures are set once it is closed.
+type File struct {
 	Path       string     `json:"path"`
 	PathBytes  []byte     `json:"path_base64,omitempty"` // if path is not valid UTF-8, which JSON requires
 	Bytes      uint64     `json:"bytes"`
@@ -86,9 +88,9 @@ type manifestFile struct {
 	Deleted    bool       `json:"deleted,omitempty"`
 }
 
-// newManifestFile returns a writer's file; batches: it has ids of batches.
-func newManifestFile(f *native.WriterFile, batches bool) manifestFile {
-	m := manifestFile{Path: f.Path, Bytes: f.Bytes, Packets: f.Packets, Deleted: f.Deleted}
+// NewFile returns a writer's file; batches: it has ids of batches.
+func NewFile(f *native.WriterFile, batches bool) File {
+	m := File{Path: f.Path, Bytes: f.Bytes, Packets: f.Packets, Deleted: f.Deleted}
 	if !utf8.ValidString(f.Path) {
 		m.PathBytes = []byte(f.Path)
 	}
@@ -106,10 +108,10 @@ func newManifestFile(f *native.WriterFile, batches bool) manifestFile {
 	return m
 }
 
-// newManifest returns the part common to the manifests of all writers of a session with the ledger l, in state unfinished. text is the content of a
+// NewManifest returns the part common to the manifests of all writers of a session with the ledger l, in state unfinished. text is the content of a
 // script without a file.
-func newManifest(version, script, text string, l *stats.Ledger, cfg *spec.Config) *manifest {
-	m := &manifest{Schema: manifestSchema, State: "unfinished", Version: version, Script: script,
+func NewManifest(version, script, text string, l *stats.Ledger, cfg *spec.Config) *Manifest {
+	m := &Manifest{Schema: schema, State: "unfinished", Version: version, Script: script,
 		Host: readHost(), Clock: l.Clock, Started: instant(l.StartNS), Written: time.Now().UTC(), Ledger: l,
 		Configuration: spec.Inspect(cfg)}
 	content, err := []byte(text), error(nil)
@@ -122,8 +124,8 @@ func newManifest(version, script, text string, l *stats.Ledger, cfg *spec.Config
 	return m
 }
 
-// finish sets the state finished, with the reason of the end.
-func (m *manifest) finish(reason string) {
+// Finish sets the state finished, with the reason of the end.
+func (m *Manifest) Finish(reason string) {
 	ended := instant(m.Ledger.EndNS)
 	m.State, m.Ended, m.Reason = "finished", &ended, reason
 }
@@ -138,8 +140,8 @@ func sameName(a, b string) bool {
 	return filepath.Base(a) == filepath.Base(b) && (a == b || err == nil && other == nil && os.SameFile(x, y))
 }
 
-func readHost() manifestHost {
-	h := manifestHost{Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
+func readHost() Host {
+	h := Host{Arch: runtime.GOARCH, CPUs: runtime.NumCPU()}
 	h.Name, _ = os.Hostname()
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	h.Kernel = "Linux " + strings.TrimSpace(string(release))

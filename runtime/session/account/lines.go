@@ -1,4 +1,5 @@
-package session
+// Package account converts the figures of a native session to the lines of a ledger.
+package account
 
 import (
 	"cmp"
@@ -11,11 +12,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// lineNames resolves the names in lines that the engine does not know.
-type lineNames struct {
-	iface  func(i int) string
-	flow   func(iface int, id uint32) string      // "": unknown
-	source func(stage string) func(uint64) string // formats a stage's sources; nil: decimal
+// Names resolves the names in lines that the engine does not know.
+type Names struct {
+	Interface func(i int) string
+	Flow      func(iface int, id uint32) string      // "": unknown
+	Source    func(stage string) func(uint64) string // formats a stage's sources; nil: decimal
 }
 
 var lineKinds = map[native.LineKind]stats.Kind{
@@ -27,8 +28,8 @@ var lineKinds = map[native.LineKind]stats.Kind{
 	native.LineWriter: stats.Writer,
 }
 
-// lines returns the lines of a session's ledger with their histograms, flows, sources and peers.
-func lines(n *native.Session, names lineNames) []stats.Line {
+// Lines returns the lines of a session's ledger with their histograms, flows, sources and peers.
+func Lines(n *native.Session, names Names) []stats.Line {
 	var list []stats.Line
 	rows := n.Ledger()
 	for i := range rows {
@@ -66,8 +67,8 @@ func lines(n *native.Session, names lineNames) []stats.Line {
 		readHistogram(x.Histograms.Get(row.Name), h)
 	}
 	for _, f := range n.FlowCounts() {
-		x := line(stats.Rx, names.iface(int(f.Iface)), f.QueueID)
-		x.Flows = append(x.Flows, stats.Flow{ID: f.FlowID, Name: names.flow(int(f.Iface), f.FlowID), Packets: f.Packets, Bytes: f.Bytes})
+		x := line(stats.Rx, names.Interface(int(f.Iface)), f.QueueID)
+		x.Flows = append(x.Flows, stats.Flow{ID: f.FlowID, Name: names.Flow(int(f.Iface), f.FlowID), Packets: f.Packets, Bytes: f.Bytes})
 	}
 	for k := range list {
 		slices.SortFunc(list[k].Flows, func(a, b stats.Flow) int { return cmp.Compare(a.ID, b.ID) })
@@ -77,7 +78,7 @@ func lines(n *native.Session, names lineNames) []stats.Line {
 }
 
 // addSources adds the counts of each source to reorder stages, and those of each peer to queues of sockets.
-func addSources(n *native.Session, names lineNames, line func(stats.Kind, string, uint32) *stats.Line) {
+func addSources(n *native.Session, names Names, line func(stats.Kind, string, uint32) *stats.Line) {
 	counts := n.SourceCounts()
 	for i := range counts {
 		c := &counts[i]
@@ -93,7 +94,7 @@ func addSources(n *native.Session, names lineNames, line func(stats.Kind, string
 	}
 }
 
-func sourceName(c *native.SourceCount, names lineNames) string {
+func sourceName(c *native.SourceCount, names Names) string {
 	switch c.Kind {
 	case native.SourcePeer:
 		return c.Peer()
@@ -102,7 +103,7 @@ func sourceName(c *native.SourceCount, names lineNames) string {
 	case native.SourceUnknown:
 		return stats.UnknownSource
 	}
-	if text := names.source(c.Name()); text != nil {
+	if text := names.Source(c.Name()); text != nil {
 		return text(c.Number)
 	}
 	return strconv.FormatUint(c.Number, 10)
@@ -137,8 +138,8 @@ func readHistogram(to *stats.Histogram, from *native.Histogram) {
 	to.Sum = from.Sum + from.First*to.N()
 }
 
-// queueErrors returns the errors of the queues' sockets.
-func queueErrors(n *native.Session) []stats.Fault {
+// Errors returns the errors of the queues' sockets.
+func Errors(n *native.Session) []stats.Fault {
 	var list []stats.Fault
 	found := n.Faults()
 	for i := range found {

@@ -1,4 +1,5 @@
-package session
+// Package rtnetlink queries the neighbors and routes of the kernel.
+package rtnetlink
 
 import (
 	"encoding/binary"
@@ -9,8 +10,6 @@ import (
 	"os"
 	"syscall"
 )
-
-// Queries of the kernel's neighbors and routes, by rtnetlink.
 
 // attributes parses the attributes of a message after its fixed part.
 func attributes(b []byte) map[uint16][]byte {
@@ -35,8 +34,8 @@ const (
 	ndaAddress  = 2
 )
 
-// kernelNeighbour looks up an address in the kernel's neighbor table; it returns nil if the address is unknown.
-func kernelNeighbour(link int, addr netip.Addr) (net.HardwareAddr, error) {
+// Neighbour looks up an address in the kernel's neighbor table; it returns nil if the address is unknown.
+func Neighbour(link int, addr netip.Addr) (net.HardwareAddr, error) {
 	family := syscall.AF_INET
 	if addr.Is6() {
 		family = syscall.AF_INET6
@@ -63,9 +62,9 @@ func kernelNeighbour(link int, addr netip.Addr) (net.HardwareAddr, error) {
 	return nil, nil
 }
 
-// nextHop returns the kernel's next hop to an address through a device, and the source address (zero if there is none). Without a route the next hop
+// NextHop returns the kernel's next hop to an address through a device, and the source address (zero if there is none). Without a route the next hop
 // is the address itself.
-func nextHop(link int, addr netip.Addr) (next, from netip.Addr) {
+func NextHop(link int, addr netip.Addr) (next, from netip.Addr) {
 	a, err := route(link, addr)
 	if err != nil {
 		return addr, netip.Addr{}
@@ -113,8 +112,8 @@ func route(link int, addr netip.Addr) (map[uint16][]byte, error) {
 	return attributes(messages[0].Data[syscall.SizeofRtMsg:]), nil
 }
 
-// haveKernelAsk sends a datagram to the discard port of a neighbor, which makes the kernel resolve its address.
-func haveKernelAsk(link int, addr netip.Addr) error {
+// Resolve sends a datagram to the discard port of a neighbor, which makes the kernel resolve its address.
+func Resolve(link int, addr netip.Addr) error {
 	dev, err := net.InterfaceByIndex(link)
 	if err != nil {
 		return err

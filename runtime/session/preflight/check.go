@@ -1,4 +1,6 @@
-package session
+// Package preflight examines a configuration before it is opened: what this version of the program lacks, which cores serve its queues, and which
+// GPUs and clocks this host has.
+package preflight
 
 import (
 	"slices"
@@ -49,7 +51,7 @@ func (c *checker) missing(at spec.Source, what string) {
 // Obstacles returns the reasons why this build of the program cannot open a valid configuration, regardless of the machine, each with its position in
 // the file.
 func Obstacles(cfg *spec.Config) []spec.Issue {
-	issues := append(check(cfg), gpuObstacles(cfg)...)
+	issues := append(Check(cfg), gpuObstacles(cfg)...)
 	for _, i := range cfg.Interfaces {
 		if i.EngineName() != spec.EngineDPDK {
 			continue
@@ -61,8 +63,8 @@ func Obstacles(cfg *spec.Config) []spec.Issue {
 	return issues
 }
 
-// usesGPU reports whether the session has regions in GPU memory or regions accessible to GPUs.
-func usesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
+// UsesGPU reports whether the session has regions in GPU memory or regions accessible to GPUs.
+func UsesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
 
 func isForGPU(r *spec.MemoryRegion) bool {
 	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
@@ -70,7 +72,7 @@ func isForGPU(r *spec.MemoryRegion) bool {
 
 // gpuObstacles returns the regions whose GPU is missing.
 func gpuObstacles(cfg *spec.Config) (issues []spec.Issue) {
-	if !usesGPU(cfg) {
+	if !UsesGPU(cfg) {
 		return nil // does not open the driver
 	}
 	_, gpus, err := native.GPUs()
@@ -95,8 +97,8 @@ func Engines() []string {
 	return names
 }
 
-// check returns all issues that prevent opening the configuration, except those that only the engines can detect.
-func check(cfg *spec.Config) []spec.Issue {
+// Check returns all issues that prevent opening the configuration, except those that only the engines can detect.
+func Check(cfg *spec.Config) []spec.Issue {
 	c := &checker{cfg: cfg}
 	if cfg.Loopback.Mode == "hw" {
 		c.missing(cfg.Key("loopback"), "loopback inside the network card is")

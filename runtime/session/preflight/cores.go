@@ -1,4 +1,4 @@
-package session
+package preflight
 
 import (
 	"fmt"
@@ -58,20 +58,20 @@ func workerQueues(cfg *spec.Config) []*spec.Queue {
 	return list
 }
 
-// corePlan is the core of each worker's queue, with notes for the report.
-type corePlan struct {
+// CorePlan is the core of each worker's queue, with notes for the report.
+type CorePlan struct {
 	of    map[*spec.Queue]int
-	notes []string
+	Notes []string
 }
 
-// core returns the core that serves a queue: -1 for any, and false for a direct queue.
-func (p corePlan) core(q *spec.Queue) (core int, ok bool) {
+// Core returns the core that serves a queue: -1 for any, and false for a direct queue.
+func (p CorePlan) Core(q *spec.Queue) (core int, ok bool) {
 	core, ok = p.of[q]
 	return core, ok
 }
 
-// cores returns the cores that workers are pinned to.
-func (p corePlan) cores() []int {
+// Pinned returns the cores that workers are pinned to.
+func (p CorePlan) Pinned() []int {
 	var list []int
 	for _, core := range p.of {
 		if core >= 0 && !slices.Contains(list, core) {
@@ -82,8 +82,8 @@ func (p corePlan) cores() []int {
 	return list
 }
 
-// planCores assigns cores to workers. Errors name the queue and its line.
-func planCores(cfg *spec.Config, want Cores, host task.CPUs) (corePlan, []spec.Issue) {
+// PlanCores assigns cores to workers. Errors name the queue and its line.
+func PlanCores(cfg *spec.Config, want Cores, host task.CPUs) (CorePlan, []spec.Issue) {
 	queues := workerQueues(cfg)
 	var asked []int // distinct cores of the file, in order
 	for _, q := range queues {
@@ -91,7 +91,7 @@ func planCores(cfg *spec.Config, want Cores, host task.CPUs) (corePlan, []spec.I
 			asked = append(asked, q.CPUCore)
 		}
 	}
-	plan := corePlan{of: map[*spec.Queue]int{}}
+	plan := CorePlan{of: map[*spec.Queue]int{}}
 	given, fault := plan.choose(asked, want, host)
 	if fault != nil {
 		return plan, []spec.Issue{*fault}
@@ -104,7 +104,7 @@ func planCores(cfg *spec.Config, want Cores, host task.CPUs) (corePlan, []spec.I
 		}
 		if core >= 0 && !host.Has(core) {
 			faults = append(faults, q.Key("cpu_core").Errorf(
-				"core %d is not one that this process may use (%s); hint: --cores auto", core, ranges(host.List())))
+				"core %d is not one that this process may use (%s); hint: --cores auto", core, FormatCores(host.List())))
 		}
 		plan.of[q] = core
 	}
@@ -112,7 +112,7 @@ func planCores(cfg *spec.Config, want Cores, host task.CPUs) (corePlan, []spec.I
 }
 
 // choose maps each core of the file to one of this host.
-func (p *corePlan) choose(asked []int, want Cores, host task.CPUs) (given []int, fault *spec.Issue) {
+func (p *CorePlan) choose(asked []int, want Cores, host task.CPUs) (given []int, fault *spec.Issue) {
 	switch {
 	case want.Auto:
 		free := host.List()
@@ -120,7 +120,7 @@ func (p *corePlan) choose(asked []int, want Cores, host task.CPUs) (given []int,
 			free = free[1:] // the first core is left to all other threads
 		}
 		if len(asked) > len(free) {
-			p.notes = append(p.notes, fmt.Sprintf("cores: %d asked for, %d free: workers are not pinned", len(asked), len(free)))
+			p.Notes = append(p.Notes, fmt.Sprintf("cores: %d asked for, %d free: workers are not pinned", len(asked), len(free)))
 			return slices.Repeat([]int{-1}, len(asked)), nil
 		}
 		return free, nil
@@ -133,8 +133,8 @@ func (p *corePlan) choose(asked []int, want Cores, host task.CPUs) (given []int,
 	return want.List, nil
 }
 
-// ranges formats 0,1,2,5 as "0-2,5".
-func ranges(list []int) string {
+// FormatCores formats 0,1,2,5 as "0-2,5".
+func FormatCores(list []int) string {
 	var b strings.Builder
 	for i := 0; i < len(list); {
 		k := i

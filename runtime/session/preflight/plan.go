@@ -1,4 +1,4 @@
-package session
+package preflight
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func Plan(cfg *spec.Config) *HostPlan {
 		p.MemoryRegions[k].StrideBytes = stride(cfg, cfg.MemoryRegions[k])
 	}
 	plan := &HostPlan{Plan: p, PTPClocks: PTPClocks()}
-	if usesGPU(cfg) {
+	if UsesGPU(cfg) {
 		plan.GPUs, _ = GPUs() // an error is reported as an obstacle
 	}
 	if usesGPUNetIO(cfg) {
