@@ -11,6 +11,11 @@ func TestClocks(t *testing.T) {
 	kinds := map[string]string{"loop": "software", "loop-copy": "software", "loop-virtual": "virtual", "xdp": "software", "xdp-packet": "kernel", "packet": "kernel", "dpdk": "software", "cards": "software",
 		"udp": "kernel", "udp6": "kernel",
 		"tcp": "software", "ibverbs": "software"}
+	texts := map[string]string{
+		"software": "software: the session's clock, when a packet is taken in",
+		"kernel":   "kernel: when it got the packet from its driver",
+		"virtual":  "virtual: the simulated wire's",
+	}
 	for _, extra := range []string{"", "        hardware_timestamps: true\n"} {
 		withBench(t, extra, func(t *testing.T, b *bench) error {
 			name, _, _ := strings.Cut(b.name, "/")
@@ -22,7 +27,7 @@ func TestClocks(t *testing.T) {
 			report := strings.Join(b.s.Report(), "\n")
 			asked := extra != ""
 			for text, want := range map[string]bool{
-				"interface b: receive timestamps: " + stampWords[kinds[name]]: true,
+				"interface b: receive timestamps: " + texts[kinds[name]]: true,
 				" engine has no hardware timestamps here":                     asked,
 				"PTP clock": asked && !b.virtual || b.driver != "" && !b.verbs, // a driver reports its interface's clock
 			} {

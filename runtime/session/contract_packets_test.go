@@ -348,7 +348,7 @@ func (b *bench) convert(t *testing.T, st *Stage, data *DataTypes, head int) erro
 		}
 		sent := make([]byte, b.length(next))
 		b.put(sent, next, 7148)
-		want, _ := data.convert(sent[head:])
+		want, _ := converted(data, sent[head:])
 		if number := binary.BigEndian.Uint64(p[head-8:]); number != next || !slices.Equal(p[head:], want) {
 			return fmt.Errorf("packet %d where %d was due, of %d bytes: %x", number, next, len(p), p[head:])
 		}

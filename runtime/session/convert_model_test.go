@@ -9,8 +9,8 @@ import (
 
 var elementBits = map[string]int{"int4": 4, "int8": 8, "int16": 16, "int32": 32}
 
-// element returns element i of a payload.
-func (d *DataTypes) element(p []byte, i int) int64 {
+// elementOf returns element i of a payload.
+func elementOf(d *DataTypes, p []byte, i int) int64 {
 	var order binary.ByteOrder = binary.NativeEndian
 	if d.Network {
 		order = binary.BigEndian
@@ -60,8 +60,8 @@ func half(bits uint16) float64 {
 
 func brain(bits uint16) float64 { return float64(math.Float32frombits(uint32(bits) << 16)) }
 
-// append appends a converted element.
-func (d *DataTypes) append(out []byte, v int64) []byte {
+// appendElement appends a converted element.
+func appendElement(d *DataTypes, out []byte, v int64) []byte {
 	f := float64(float32(v))
 	sign := uint16(0)
 	if v < 0 {
@@ -82,8 +82,8 @@ func (d *DataTypes) append(out []byte, v int64) []byte {
 	return binary.NativeEndian.AppendUint64(out, math.Float64bits(float64(v)))
 }
 
-// convert converts a payload, or returns false if it is not a whole number of elements.
-func (d *DataTypes) convert(p []byte) ([]byte, bool) {
+// converted returns a converted payload, or false if it is not a whole number of elements.
+func converted(d *DataTypes, p []byte) ([]byte, bool) {
 	if d == nil {
 		return p, true
 	}
@@ -93,7 +93,7 @@ func (d *DataTypes) convert(p []byte) ([]byte, bool) {
 	}
 	var out []byte
 	for i := range 8 * len(p) / bits {
-		out = d.append(out, d.element(p, i))
+		out = appendElement(d, out, elementOf(d, p, i))
 	}
 	return out, true
 }

@@ -367,7 +367,7 @@ func (r *reorderRun) arrive(x *Burst) error {
 		if err != nil {
 			return err
 		}
-		payload, whole := r.c.data.convert(bytes.Clone(p[reorderHead:]))
+		payload, whole := converted(r.c.data, bytes.Clone(p[reorderHead:]))
 		if !whole {
 			r.model.badPayload++
 			continue
