@@ -68,7 +68,7 @@ GPU_SUITE := tests/gpu/suite/packed
 gpu-suite: ## make build/gpu-suite, which shows on a machine with a GPU, without Go, what runs there and how fast
 	rm -f $(GPU_SUITE)/*
 	$(GO) build -ldflags '-s -w' -o $(GPU_SUITE)/ ./cmd/...
-	$(GO) test -c -ldflags '-s -w' -o $(GPU_SUITE)/session.test ./runtime/session
+	$(GO) test -c -ldflags '-s -w' -o $(GPU_SUITE)/session.test ./runtime/session/contract
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Inative -Itests/native -o $(GPU_SUITE)/check tests/gpu/kernels/check.c native/kernels/*.c -ldl -lm
 	gzip $(GPU_SUITE)/*
 	cp scripts/gpu_*.golden $(GPU_SUITE)

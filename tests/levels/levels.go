@@ -55,7 +55,7 @@ var DeepOnly = []struct{ Package, Pattern, Why string }{
 var Alone = []struct{ Package, Pattern, Why string }{
 	{"bindings", `^TestFormatRoundTrip$`, "decodes and encodes packets of each format in one goroutine"},
 	{"host/script", `^Test(SameAsLua|LuaSuite)$`, "Lua programs without tasks"},
-	{"runtime/session", `^TestReorderModel$`, "one reorder core against its model"},
+	{"runtime/session/contract", `^TestReorderModel$`, "one reorder core against its model"},
 }
 
 // Fuzzed are the fuzz targets, readers of what comes from outside, and how many inputs `make test-deep` gives to each: about 30 s on one core. A number, not a

@@ -172,7 +172,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"tests/structure", "runtime/session", "bindings"} {
+	for _, want := range []string{"tests/structure", "runtime/session/contract", "bindings"} {
 		if !slices.Contains(packages, want) {
 			t.Errorf("%s is no tested package of %d", want, len(packages))
 		}

@@ -34,7 +34,7 @@ func TestEngineOnCards(t *testing.T) {
 	var out, complaints bytes.Buffer
 	m := machine{nics: 2, memory: 1536, timeout: 3 * patience, stdout: &out, stderr: &complaints,
 		env: []string{"DAQIRI_DPDK=" + library(t), "DAQIRI_TEST_CARDS=0000:00:05.0,0000:00:06.0"}}
-	code, err := start(context.Background(), &m, cache, "", "../../runtime/session",
+	code, err := start(context.Background(), &m, cache, "", "../../runtime/session/contract",
 		contract("cards"))
 	if passed := count(out.String(), `    --- PASS: \w+/cards/`); code != 0 || err != nil || passed < 20 {
 		t.Errorf("exit code %d, %v, %d tests passed\n%s%s", code, err, passed, out.String(), complaints.String())

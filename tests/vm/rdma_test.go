@@ -46,7 +46,7 @@ func tests(t *testing.T, pkg string) (program, dir string) {
 func TestEngineRDMA(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	program, dir := tests(t, "../../runtime/session")
+	program, dir := tests(t, "../../runtime/session/contract")
 	said := rdmaMust(t, k, dir, []string{"DAQIRI_TEST_RDMA=10.9.0.1,10.9.0.2"},
 		quote(program)+" -test.run 'TestContract.*/rdma' -test.parallel 1 -test.v 2>&1")
 	if passed := count(said, `    --- PASS: \w+/rdma-(rc|uc|ud)/`); passed < 60 {

@@ -77,7 +77,7 @@ func TestZeroCopy(t *testing.T) {
 	if err := os.WriteFile(script, []byte(homesScript), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := buildTest(context.Background(), "../../runtime/session", suite)
+	folder, err := buildTest(context.Background(), "../../runtime/session/contract", suite)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // reorder_test.c: the reorder stage on numbered frames: what it hands over and what it counts.
-// runtime/session holds it to a model; here are time and ends.
+// runtime/session/contract holds it to a model; here are time and ends.
 #include "reorder_rig.h"
 #include "core/region.h"
 

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"encoding/binary"
@@ -11,24 +11,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
 // Contract tests of packet contents: filters, columns, files, times, conversion.
 
 // seqField returns the field into which put writes a packet's number.
-func (b *bench) seqField() Field { return Field{Base: BasePayload, BitWidth: 64} }
+func (b *bench) seqField() session.Field {
+	return session.Field{Base: session.BasePayload, BitWidth: 64}
+}
 
 func TestContractColumnsAndSelections(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
 		if err := b.send(100, 8, 7148); err != nil {
 			return err
 		}
-		odd, err := CompileSelector("seq % 2 == 1 and len > 64", only{"seq", b.seqField()})
+		odd, err := session.CompileSelector("seq % 2 == 1 and len > 64", only{"seq", b.seqField()})
 		if err != nil {
 			return err
 		}
@@ -78,19 +81,19 @@ func TestContractColumnsAndSelections(t *testing.T) {
 // only is a format of one field.
 type only struct {
 	name string
-	f    Field
+	f    session.Field
 }
 
-func (o only) Field(name string) (Field, bool) { return o.f, name == o.name }
-func (o only) Names() []string                 { return []string{o.name} }
+func (o only) Field(name string) (session.Field, bool) { return o.f, name == o.name }
+func (o only) Names() []string                         { return []string{o.name} }
 
 func TestContractTeeIsReadOnly(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		one, err := b.rx.Tap(b.me, "one", TapOptions{Policy: Wait})
+		one, err := b.rx.Tap(b.me, "one", session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return err
 		}
-		two, err := b.rx.Tap(b.me, "two", TapOptions{Policy: Wait})
+		two, err := b.rx.Tap(b.me, "two", session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return err
 		}
@@ -100,9 +103,9 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 		if err := b.send(0, 4, 7148); err != nil {
 			return err
 		}
-		for _, tap := range []*Tap{one, two} {
-			err := b.receive(tap, 4, func(x *Burst, i int) error {
-				if _, err := x.Set(b.seqField(), 1, 0, CsumKeep); x.Writable() == nil || !errors.Is(err, ErrInvalid) {
+		for _, tap := range []*session.Tap{one, two} {
+			err := b.receive(tap, 4, func(x *session.Burst, i int) error {
+				if _, err := x.Set(b.seqField(), 1, 0, session.CsumKeep); x.Writable() == nil || !errors.Is(err, session.ErrInvalid) {
 					return fmt.Errorf("shared %v, set: %w", x.Writable() != nil, err)
 				}
 				return nil
@@ -115,8 +118,8 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 		if err := b.send(4, 1, 7148); err != nil {
 			return err
 		}
-		return b.receive(one, 1, func(x *Burst, i int) error {
-			if n, err := x.Set(b.seqField(), 9, 0, CsumKeep); err != nil || n != 1 || x.Writable() != nil {
+		return b.receive(one, 1, func(x *session.Burst, i int) error {
+			if n, err := x.Set(b.seqField(), 9, 0, session.CsumKeep); err != nil || n != 1 || x.Writable() != nil {
 				return fmt.Errorf("alone: writable %w, set %d, %w", x.Writable(), n, err)
 			}
 			return nil
@@ -127,7 +130,7 @@ func TestContractTeeIsReadOnly(t *testing.T) {
 // sieve is a case of the filter test.
 type sieve struct {
 	name   string
-	cond   Condition
+	cond   session.Condition
 	frames bool // for frame engines only
 	pass   func(b *bench, seq uint64) bool
 }
@@ -136,12 +139,12 @@ func TestContractFilters(t *testing.T) {
 	all := func(*bench, uint64) bool { return true }
 	none := func(*bench, uint64) bool { return false }
 	for _, c := range []sieve{
-		{"where", Condition{Where: "len >= 400"}, false, func(b *bench, seq uint64) bool { return b.length(seq) >= 400 }},
-		{"field of a format", Condition{Where: "seq < 3", Fields: only{"seq", Field{Base: BasePayload, BitWidth: 64}}}, false,
+		{"where", session.Condition{Where: "len >= 400"}, false, func(b *bench, seq uint64) bool { return b.length(seq) >= 400 }},
+		{"field of a format", session.Condition{Where: "seq < 3", Fields: only{"seq", session.Field{Base: session.BasePayload, BitWidth: 64}}}, false,
 			func(b *bench, seq uint64) bool { return seq < 3 }},
-		{"match", Condition{Match: &spec.Match{UDPDst: &spec.PortRange{First: 7000, Last: 7200}}}, true, all},
-		{"match nothing", Condition{Match: &spec.Match{UDPDst: &spec.PortRange{First: 1, Last: 2}}}, true, none},
-		{"pcap", Condition{Pcap: "udp dst port 7148 and src host 10.0.0.1"}, true, all},
+		{"match", session.Condition{Match: &spec.Match{UDPDst: &spec.PortRange{First: 7000, Last: 7200}}}, true, all},
+		{"match nothing", session.Condition{Match: &spec.Match{UDPDst: &spec.PortRange{First: 1, Last: 2}}}, true, none},
+		{"pcap", session.Condition{Pcap: "udp dst port 7148 and src host 10.0.0.1"}, true, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			withBench(t, "", func(t *testing.T, b *bench) error { return c.run(t, b) })
@@ -151,7 +154,7 @@ func TestContractFilters(t *testing.T) {
 
 func (c sieve) run(t *testing.T, b *bench) error {
 	f, err := b.s.Filter("sieve", c.cond)
-	if errors.Is(err, ErrNotSupported) && c.cond.Pcap != "" {
+	if errors.Is(err, session.ErrNotSupported) && c.cond.Pcap != "" {
 		return lacks{"libpcap", err}
 	}
 	if err != nil {
@@ -161,9 +164,9 @@ func (c sieve) run(t *testing.T, b *bench) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.s.Pipe([]*Queue{b.rx}, f, count)
+	_, err = b.s.Pipe([]*session.Queue{b.rx}, f, count)
 	if c.frames && !b.frames {
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "works on frames") {
+		if !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "works on frames") {
 			t.Errorf("a filter of frames on payloads: %v", err)
 		}
 		return nil
@@ -171,7 +174,7 @@ func (c sieve) run(t *testing.T, b *bench) error {
 	if err != nil {
 		return err
 	}
-	tap, err := b.begin(Wait)
+	tap, err := b.begin(session.Wait)
 	if err != nil {
 		return err
 	}
@@ -185,7 +188,7 @@ func (c sieve) run(t *testing.T, b *bench) error {
 			want++
 		}
 	}
-	if err := b.receive(tap, n, func(*Burst, int) error { return nil }); err != nil {
+	if err := b.receive(tap, n, func(*session.Burst, int) error { return nil }); err != nil {
 		return err
 	}
 	b.quiesce()
@@ -203,21 +206,21 @@ func TestContractWritesEveryPacket(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			withBench(t, "", func(t *testing.T, b *bench) error {
 				dir := t.TempDir()
-				disk, err := b.s.WriteFiles("disk", WriterOptions{Format: Formats(kind)[0], NoManifest: true, Dirs: []string{dir}, Prefix: "cap", Policy: Wait})
+				disk, err := b.s.WriteFiles("disk", session.WriterOptions{Format: session.Formats(kind)[0], NoManifest: true, Dirs: []string{dir}, Prefix: "cap", Policy: session.Wait})
 				if err != nil {
 					return err
 				}
-				if _, err := b.s.Pipe([]*Queue{b.rx}, disk); err != nil {
+				if _, err := b.s.Pipe([]*session.Queue{b.rx}, disk); err != nil {
 					return err
 				}
-				tap, err := b.begin(Wait)
+				tap, err := b.begin(session.Wait)
 				if err != nil {
 					return err
 				}
 				if err := b.send(0, 12, 7148); err != nil {
 					return err
 				}
-				if err := b.receive(tap, 12, func(*Burst, int) error { return nil }); err != nil {
+				if err := b.receive(tap, 12, func(*session.Burst, int) error { return nil }); err != nil {
 					return err
 				}
 				b.quiesce()
@@ -273,7 +276,7 @@ func (b *bench) checkPcap(path string, want uint64) error {
 
 func TestContractTimedSend(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
@@ -296,7 +299,7 @@ func TestContractTimedSend(t *testing.T) {
 			return err
 		}
 		n := int64(0)
-		return b.receive(tap, 3, func(x *Burst, i int) error {
+		return b.receive(tap, 3, func(x *session.Burst, i int) error {
 			if at := x.RxTimes()[i]; at < due+n*1e6 {
 				return fmt.Errorf("packet %d came %d ns before its time", n, due+n*1e6-at)
 			}
@@ -309,16 +312,16 @@ func TestContractTimedSend(t *testing.T) {
 // TestContractConvert checks that payloads are converted to floats, with any engine, and that packets keep their origin.
 func TestContractConvert(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		data := DataTypes{Input: "int16", Output: "fp32", Network: true}
+		data := session.DataTypes{Input: "int16", Output: "fp32", Network: true}
 		head := 8 // sequence number
 		if b.frames {
 			head += headers
 		}
-		st, err := b.s.Convert("floats", ConvertOptions{MemoryRegion: "out", Data: data, PayloadByteOffset: 8, AtPayload: true})
+		st, err := b.s.Convert("floats", session.ConvertOptions{MemoryRegion: "out", Data: data, PayloadByteOffset: 8, AtPayload: true})
 		if err != nil {
 			return err
 		}
-		if st.Kind() != KindConvert || st.Name() != "floats" {
+		if st.Kind() != session.KindConvert || st.Name() != "floats" {
 			t.Errorf("%s %s", st.Kind(), st.Name())
 		}
 		return b.convert(t, st, &data, head)
@@ -326,12 +329,12 @@ func TestContractConvert(t *testing.T) {
 }
 
 // convert sends packets, every second one of odd length, through the stage.
-func (b *bench) convert(t *testing.T, st *Stage, data *DataTypes, head int) error {
-	tap, err := b.s.Tap("", b.me, nil, TapOptions{Policy: Wait})
+func (b *bench) convert(t *testing.T, st *session.Stage, data *session.DataTypes, head int) error {
+	tap, err := b.s.Tap("", b.me, nil, session.TapOptions{Policy: session.Wait})
 	if err != nil {
 		return err
 	}
-	if _, err := b.s.Pipe([]*Queue{b.rx}, st, tap.Stage); err != nil {
+	if _, err := b.s.Pipe([]*session.Queue{b.rx}, st, tap.Stage); err != nil {
 		return err
 	}
 	if err := b.s.Start(b.me); err != nil {
@@ -341,7 +344,7 @@ func (b *bench) convert(t *testing.T, st *Stage, data *DataTypes, head int) erro
 		return err
 	}
 	next := uint64(0)
-	err = b.receive(tap, 5, func(x *Burst, i int) error {
+	err = b.receive(tap, 5, func(x *session.Burst, i int) error {
 		p, err := x.Packet(0, i)
 		if err != nil {
 			return err

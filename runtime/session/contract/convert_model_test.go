@@ -1,8 +1,10 @@
-package session
+package contract
 
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
 // A slow model of conversions: a small float is the nearest of two neighbors.
@@ -10,7 +12,7 @@ import (
 var elementBits = map[string]int{"int4": 4, "int8": 8, "int16": 16, "int32": 32}
 
 // elementOf returns element i of a payload.
-func elementOf(d *DataTypes, p []byte, i int) int64 {
+func elementOf(d *session.DataTypes, p []byte, i int) int64 {
 	var order binary.ByteOrder = binary.NativeEndian
 	if d.Network {
 		order = binary.BigEndian
@@ -61,7 +63,7 @@ func half(bits uint16) float64 {
 func brain(bits uint16) float64 { return float64(math.Float32frombits(uint32(bits) << 16)) }
 
 // appendElement appends a converted element.
-func appendElement(d *DataTypes, out []byte, v int64) []byte {
+func appendElement(d *session.DataTypes, out []byte, v int64) []byte {
 	f := float64(float32(v))
 	sign := uint16(0)
 	if v < 0 {
@@ -83,7 +85,7 @@ func appendElement(d *DataTypes, out []byte, v int64) []byte {
 }
 
 // converted returns a converted payload, or false if it is not a whole number of elements.
-func converted(d *DataTypes, p []byte) ([]byte, bool) {
+func converted(d *session.DataTypes, p []byte) ([]byte, bool) {
 	if d == nil {
 		return p, true
 	}

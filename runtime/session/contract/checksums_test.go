@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"encoding/binary"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -35,7 +36,7 @@ func TestContractChecksums(t *testing.T) {
 					return err
 				}
 				defer b.end(t)
-				tap, err := b.begin(Wait)
+				tap, err := b.begin(session.Wait)
 				if err != nil {
 					return err
 				}
@@ -52,17 +53,17 @@ func TestContractChecksums(t *testing.T) {
 }
 
 // checksums transmits packets in which the field at an offset changes, and checks what arrives.
-func (b *bench) checksums(tap *Tap, name string, at int) error {
-	field, ok := FieldNamed(name)
+func (b *bench) checksums(tap *session.Tap, name string, at int) error {
+	field, ok := session.FieldNamed(name)
 	if !ok {
 		return fmt.Errorf("no field %s", name)
 	}
 	const n = 100
-	if err := b.transmit(101, n, Vary{Field: field, Start: 1000, Step: 7}); err != nil {
+	if err := b.transmit(101, n, session.Vary{Field: field, Start: 1000, Step: 7}); err != nil {
 		return err
 	}
 	seen := map[int]bool{} // a device's queues are not ordered among each other
-	return b.receive(tap, n, func(x *Burst, i int) error {
+	return b.receive(tap, n, func(x *session.Burst, i int) error {
 		p, err := x.Packet(0, i)
 		if err != nil {
 			return err

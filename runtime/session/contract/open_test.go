@@ -1,10 +1,11 @@
-package session
+package contract
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -83,7 +84,7 @@ func TestOpenRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(cfg, Env{Scheduler: task.NewScheduler()})
+			s, err := session.Open(cfg, session.Env{Scheduler: task.NewScheduler()})
 			if err == nil {
 				s.Close()
 			}
@@ -100,7 +101,7 @@ func TestOpenTellsAllFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(cfg, Env{Scheduler: task.NewScheduler()})
+	_, err = session.Open(cfg, session.Env{Scheduler: task.NewScheduler()})
 	var refused *preflight.OpenError
 	if !errors.As(err, &refused) || len(refused.Issues) != 2 {
 		t.Errorf("got %v", err)

@@ -1,8 +1,9 @@
-package session
+package contract
 
 import (
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -20,20 +21,20 @@ func BenchmarkRoundTrip(b *testing.B) {
 		b.Fatal(err)
 	}
 	me.Start(func(me *task.Task) error {
-		s, err := Open(cfg, Env{Scheduler: sched, Owner: me})
+		s, err := session.Open(cfg, session.Env{Scheduler: sched, Owner: me})
 		if err != nil {
 			return err
 		}
 		defer s.Close()
 		i := s.Interfaces()[0]
 		rx, tx := i.RxQueues()[0], i.TxQueues()[0]
-		if _, err := rx.Tap(me, nil, TapOptions{}); err != nil {
+		if _, err := rx.Tap(me, nil, session.TapOptions{}); err != nil {
 			return err
 		}
 		if err := s.Start(me); err != nil {
 			return err
 		}
-		l := NewLeases()
+		l := session.NewLeases()
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"errors"
@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
 // Tests of raw Ethernet on Linux interfaces beyond the contract.
 
 // onVeth runs fn on a session over a pair of virtual Ethernet devices, left to right, in direct mode. extra is appended after the receive queues.
-func onVeth(t *testing.T, extra string, fn func(b *bench, tap *Tap) error) {
+func onVeth(t *testing.T, extra string, fn func(b *bench, tap *session.Tap) error) {
 	t.Helper()
 	onTask(t, func(me *task.Task) error {
 		b, err := engine{name: "xdp", frames: true, veth: true, direct: true}.open(me, extra)
@@ -32,7 +33,7 @@ func onVeth(t *testing.T, extra string, fn func(b *bench, tap *Tap) error) {
 				t.Errorf("%d buffers are not in their pools", n)
 			}
 		}()
-		tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+		tap, err := b.rx.Tap(me, nil, session.TapOptions{Policy: session.Wait})
 		if err == nil {
 			err = b.s.Start(me)
 		}
@@ -65,8 +66,8 @@ func (b *bench) await(name string, want float64) error {
 	return nil
 }
 
-func (b *bench) arrives(tap *Tap, seq uint64) error {
-	return b.receive(tap, 1, func(x *Burst, i int) error {
+func (b *bench) arrives(tap *session.Tap, seq uint64) error {
+	return b.receive(tap, 1, func(x *session.Burst, i int) error {
 		p, err := x.Packet(0, i)
 		if err != nil {
 			return err
@@ -80,7 +81,7 @@ func (b *bench) arrives(tap *Tap, seq uint64) error {
 
 // TestXDPTooLong checks that frames above the current MTU are counted as dropped, and that others are sent.
 func TestXDPTooLong(t *testing.T) {
-	onVeth(t, "", func(b *bench, tap *Tap) error {
+	onVeth(t, "", func(b *bench, tap *session.Tap) error {
 		const long = 17 // 60 + 17 * 37 = 689 bytes
 		if err := errors.Join(link("left mtu 500"), link("right mtu 500")); err != nil {
 			return err
@@ -99,7 +100,7 @@ func TestXDPTooLong(t *testing.T) {
 // TestXDPSendDown sends while the interface or its peer is down, and checks that packets are counted as dropped after a while and that sending
 // continues when both are up.
 func TestXDPSendDown(t *testing.T) {
-	onVeth(t, "", func(b *bench, tap *Tap) error {
+	onVeth(t, "", func(b *bench, tap *session.Tap) error {
 		lost := 0.0
 		for k, who := range []string{"left", "right"} {
 			seq := uint64(10 * k)
@@ -127,7 +128,7 @@ func TestXDPSendDown(t *testing.T) {
 
 // TestXDPReplaced replaces both interfaces by new ones of the same names, and checks that sent packets are counted with the reason.
 func TestXDPReplaced(t *testing.T) {
-	onVeth(t, "", func(b *bench, tap *Tap) error {
+	onVeth(t, "", func(b *bench, tap *session.Tap) error {
 		if err := errors.Join(b.send(0, 1, 7148), b.arrives(tap, 0)); err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func (b *bench) carrier() error {
 // TestXDPHearsNoEcho checks that an interface does not receive what it sends itself, also with a fanout group of two queues.
 func TestXDPHearsNoEcho(t *testing.T) {
 	own := "      tx:\n        queues:\n        - {name: back, id: 0, poll_mode: direct, batch_size: 32, memory_regions: [out]}\n"
-	onVeth(t, own, func(b *bench, tap *Tap) error {
+	onVeth(t, own, func(b *bench, tap *session.Tap) error {
 		back, err := b.s.TxQueue("b", "back")
 		if err != nil {
 			return err

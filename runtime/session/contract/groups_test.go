@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
 // Contract tests of groups and addresses of an interface.
@@ -21,7 +23,7 @@ func refuses(what string, err, kind error, words string) error {
 // TestContractGroups joins and leaves a group while packets flow; engines without groups return an error.
 func TestContractGroups(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
@@ -30,9 +32,9 @@ func TestContractGroups(t *testing.T) {
 			group = "ff15::9:7"
 		}
 		if strings.HasPrefix(b.endpoint, "tcp:") || b.rdma != "" {
-			return refuses("join", i.JoinMulticast(group, ""), ErrNotSupported, "multicast is for udp://")
+			return refuses("join", i.JoinMulticast(group, ""), session.ErrNotSupported, "multicast is for udp://")
 		}
-		if err := refuses("no group", i.JoinMulticast("10.1.1.1", ""), ErrInvalid, "10.1.1.1"); err != nil {
+		if err := refuses("no group", i.JoinMulticast("10.1.1.1", ""), session.ErrInvalid, "10.1.1.1"); err != nil {
 			return err
 		}
 		for range 2 { // the second call changes nothing
@@ -75,9 +77,9 @@ func TestContractAnswer(t *testing.T) {
 	withBench(t, "", func(_ *testing.T, b *bench) error {
 		err := b.rx.Interface().Answer([]netip.Addr{netip.MustParseAddr("10.9.1.7")})
 		if !b.frames {
-			return refuses("answer", err, ErrNotSupported, "to the kernel")
+			return refuses("answer", err, session.ErrNotSupported, "to the kernel")
 		}
-		return refuses("answer", err, ErrInvalid, "it has no transmit queue")
+		return refuses("answer", err, session.ErrInvalid, "it has no transmit queue")
 	})
 }
 
@@ -99,11 +101,11 @@ func TestConfiguredAnswers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		tap, err := back.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := back.Tap(b.me, nil, session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return err
 		}
-		if _, err := b.rx.Tap(b.me, nil, TapOptions{}); err != nil {
+		if _, err := b.rx.Tap(b.me, nil, session.TapOptions{}); err != nil {
 			return err
 		}
 		if err := b.s.Start(b.me); err != nil {
@@ -112,7 +114,7 @@ func TestConfiguredAnswers(t *testing.T) {
 		request := make([]byte, 60)
 		copy(request, []byte{255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 0xbb, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1,
 			2, 0, 0, 0, 0, 0xbb, 10, 9, 1, 1, 0, 0, 0, 0, 0, 0, 10, 9, 1, 7})
-		tpl, err := b.s.Template(TemplateConfig{Packet: request})
+		tpl, err := b.s.Template(session.TemplateConfig{Packet: request})
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
@@ -35,11 +36,11 @@ func TestTaskEndsBeforeItsSession(t *testing.T) {
 		}
 		ready := make(chan error)
 		other.Start(func(other *task.Task) error {
-			tap, err := b.s.Tap("theirs", other, nil, TapOptions{Policy: Wait, Depth: 1})
+			tap, err := b.s.Tap("theirs", other, nil, session.TapOptions{Policy: session.Wait, Depth: 1})
 			if err == nil {
-				var count *Stage
+				var count *session.Stage
 				if count, err = b.s.Count("behind"); err == nil {
-					_, err = b.s.Pipe([]*Queue{b.rx}, tap.Stage, count)
+					_, err = b.s.Pipe([]*session.Queue{b.rx}, tap.Stage, count)
 				}
 			}
 			ready <- err
@@ -49,7 +50,7 @@ func TestTaskEndsBeforeItsSession(t *testing.T) {
 		if err := <-ready; err != nil {
 			return err
 		}
-		mine, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+		mine, err := b.rx.Tap(me, nil, session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return err
 		}
@@ -64,7 +65,7 @@ func TestTaskEndsBeforeItsSession(t *testing.T) {
 				return err
 			}
 		}
-		if err := b.receive(mine, n, func(*Burst, int) error { return nil }); err != nil {
+		if err := b.receive(mine, n, func(*session.Burst, int) error { return nil }); err != nil {
 			return err
 		}
 		b.quiesce()
@@ -87,7 +88,7 @@ func TestTemplatesAreLetGo(t *testing.T) {
 		before := stats.ReadProcess(0).RSS
 		for range rounds {
 			for range each {
-				if _, err := b.s.Template(TemplateConfig{Packet: make([]byte, size)}); err != nil {
+				if _, err := b.s.Template(session.TemplateConfig{Packet: make([]byte, size)}); err != nil {
 					return err
 				}
 			}
@@ -109,15 +110,15 @@ func TestChangesFromAnotherTask(t *testing.T) {
 			return err
 		}
 		defer b.s.Close()
-		tap, err := b.rx.Tap(me, nil, TapOptions{Policy: Wait})
+		tap, err := b.rx.Tap(me, nil, session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return err
 		}
-		var tpls [2]*Template
+		var tpls [2]*session.Template
 		for k := range tpls {
 			packet := make([]byte, 200)
 			b.put(packet, uint64(k), 7148)
-			if tpls[k], err = b.s.Template(TemplateConfig{Packet: packet}); err != nil {
+			if tpls[k], err = b.s.Template(session.TemplateConfig{Packet: packet}); err != nil {
 				return err
 			}
 		}
@@ -150,7 +151,7 @@ func TestChangesFromAnotherTask(t *testing.T) {
 				if err == nil {
 					err = x.Free()
 				}
-				if err != nil && !errors.Is(err, ErrNotReady) {
+				if err != nil && !errors.Is(err, session.ErrNotReady) {
 					return err
 				}
 			}
@@ -182,8 +183,8 @@ func TestMemoryOutlivesTasks(t *testing.T) {
 		}
 		holds, closed := make(chan error), make(chan bool)
 		other.Start(func(other *task.Task) error {
-			l := NewLeases()
-			tap, err := b.rx.Tap(other, nil, TapOptions{})
+			l := session.NewLeases()
+			tap, err := b.rx.Tap(other, nil, session.TapOptions{})
 			if err != nil {
 				holds <- err
 				return err
@@ -268,7 +269,7 @@ func (b *bench) changePipes() error {
 		return err
 	}
 	for range 100 {
-		p, err := b.s.Pipe([]*Queue{b.rx}, count)
+		p, err := b.s.Pipe([]*session.Queue{b.rx}, count)
 		if err != nil {
 			return err
 		}
@@ -282,7 +283,7 @@ func hammer(t *testing.T, direct bool, me *task.Task) error {
 	if err != nil {
 		return err
 	}
-	tap, err := b.begin(Wait)
+	tap, err := b.begin(session.Wait)
 	if err != nil {
 		return err
 	}
@@ -300,7 +301,7 @@ func hammer(t *testing.T, direct bool, me *task.Task) error {
 		if err := b.send(seq, 2, 7148); err != nil {
 			return err
 		}
-		if err := b.receive(tap, 2, func(*Burst, int) error { return nil }); err != nil {
+		if err := b.receive(tap, 2, func(*session.Burst, int) error { return nil }); err != nil {
 			return err
 		}
 		_, stopping = b.s.Stopping()
@@ -328,13 +329,13 @@ func TestVirtualRunsRepeat(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			tap, err := b.begin(Wait)
+			tap, err := b.begin(session.Wait)
 			if err != nil {
 				return err
 			}
 			packet := make([]byte, 200)
 			b.put(packet, 0, 7148)
-			tpl, err := b.s.Template(TemplateConfig{Packet: packet, Vary: []Vary{{Field: b.seqField(), Step: 1}}})
+			tpl, err := b.s.Template(session.TemplateConfig{Packet: packet, Vary: []session.Vary{{Field: b.seqField(), Step: 1}}})
 			if err != nil {
 				return err
 			}
@@ -344,7 +345,7 @@ func TestVirtualRunsRepeat(t *testing.T) {
 			end := me.Now() + int64(10*time.Millisecond)
 			for {
 				x, err := tap.Next(b.l, end)
-				if errors.Is(err, ErrNotReady) {
+				if errors.Is(err, session.ErrNotReady) {
 					break
 				}
 				if err != nil {
@@ -389,7 +390,7 @@ func TestVirtualTimeMoves(t *testing.T) {
 		}
 		packet := make([]byte, 1000)
 		b.put(packet, 0, 7148)
-		tpl, err := b.s.Template(TemplateConfig{Packet: packet})
+		tpl, err := b.s.Template(session.TemplateConfig{Packet: packet})
 		if err != nil {
 			return err
 		}
@@ -420,7 +421,7 @@ func TestWorkersGetTheirCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(cfg, Env{Scheduler: sched, Cores: preflight.Cores{Auto: true}})
+	s, err := session.Open(cfg, session.Env{Scheduler: sched, Cores: preflight.Cores{Auto: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

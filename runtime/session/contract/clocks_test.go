@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"strings"
@@ -28,7 +28,7 @@ func TestClocks(t *testing.T) {
 			asked := extra != ""
 			for text, want := range map[string]bool{
 				"interface b: receive timestamps: " + texts[kinds[name]]: true,
-				" engine has no hardware timestamps here":                     asked,
+				" engine has no hardware timestamps here":                asked,
 				"PTP clock": asked && !b.virtual || b.driver != "" && !b.verbs, // a driver reports its interface's clock
 			} {
 				if strings.Contains(report, text) != want {

@@ -1,4 +1,4 @@
-package session
+package contract
 
 // The part of the model for packets far ahead of the window: they form a second window, which replaces the first one once it has received more
 // packets since, by the number of packets of a batch, limited to 8 to 256.

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -15,8 +16,8 @@ func TestReorderBits(t *testing.T) {
 		t.Fatalf("a configuration needs %d batches, a stage %d", spec.LeastBatches, native.LeastBatches)
 	}
 	reorder := func(b *bench, bits, per int) error {
-		_, err := b.s.Reorder(fmt.Sprintf("blocks%d.%d", bits, per), ReorderOptions{MemoryRegion: "in", Slots: per, Window: 1,
-			Sequence: &Field{Base: BaseStart, BitWidth: uint16(bits)}})
+		_, err := b.s.Reorder(fmt.Sprintf("blocks%d.%d", bits, per), session.ReorderOptions{MemoryRegion: "in", Slots: per, Window: 1,
+			Sequence: &session.Field{Base: session.BaseStart, BitWidth: uint16(bits)}})
 		return err
 	}
 	virtualBench(t, "", func(text string) string { return text }, func(b *bench) error {

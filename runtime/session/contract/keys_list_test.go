@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -85,7 +86,7 @@ func fieldsOf(x reflect.Type, list map[string]bool, seen map[reflect.Type]bool) 
 func functions(t *testing.T) map[string]bool {
 	t.Helper()
 	list := map[string]bool{}
-	for _, folder := range []string{".", "../../tests", "../../tests/vm", "../../bindings"} {
+	for _, folder := range []string{".", "../../../tests", "../../../tests/vm", "../../../bindings"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(folder, err)
@@ -150,7 +151,7 @@ func TestKeysOfAReorderConfig(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			out, err := st.Out().Tap(b.me, nil, TapOptions{Policy: Wait})
+			out, err := st.Out().Tap(b.me, nil, session.TapOptions{Policy: session.Wait})
 			if err != nil {
 				return err
 			}

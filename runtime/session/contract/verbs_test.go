@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"sync/atomic"

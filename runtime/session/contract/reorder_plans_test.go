@@ -1,9 +1,11 @@
-package session
+package contract
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
 // TestReorderPlans checks that two reorder configs of one queue take their flows' packets once, regardless of the number of pipes; the pipes get the
@@ -26,7 +28,7 @@ func TestReorderPlans(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, err := b.s.Pipe([]*Queue{b.rx}, st); err != nil {
+			if _, err := b.s.Pipe([]*session.Queue{b.rx}, st); err != nil {
 				return err
 			}
 		}
@@ -34,15 +36,15 @@ func TestReorderPlans(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := b.s.Pipe([]*Queue{b.rx}, first); err == nil || !strings.Contains(err.Error(), "the configuration says") {
+		if _, err := b.s.Pipe([]*session.Queue{b.rx}, first); err == nil || !strings.Contains(err.Error(), "the configuration says") {
 			t.Errorf("its sources again: %v", err)
 		}
 		if err := b.s.Start(b.me); err != nil {
 			return err
 		}
-		dst, _ := FieldNamed("udp_dst")
-		if err := b.transmit(100, 3000, Vary{Field: Field{Base: BasePayload, BitWidth: 32}, Step: 1, Max: 1<<32 - 1},
-			Vary{Field: dst, Start: 1000, Step: 1, Max: 1002}); err != nil {
+		dst, _ := session.FieldNamed("udp_dst")
+		if err := b.transmit(100, 3000, session.Vary{Field: session.Field{Base: session.BasePayload, BitWidth: 32}, Step: 1, Max: 1<<32 - 1},
+			session.Vary{Field: dst, Start: 1000, Step: 1, Max: 1002}); err != nil {
 			return err
 		}
 		if _, err := b.me.Wait(b.me.Now() + int64(10*time.Millisecond)); err != nil {

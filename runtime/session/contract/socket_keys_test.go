@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 	"github.com/daqiri/daqiri-run/tests/require"
 )
@@ -70,10 +71,10 @@ func (b *bench) dial(proto string) (net.Conn, error) {
 }
 
 // onServer opens a server with an additional key and a connected peer.
-func onServer(t *testing.T, proto, key string, fn func(b *bench, tap *Tap, peer net.Conn) error) {
+func onServer(t *testing.T, proto, key string, fn func(b *bench, tap *session.Tap, peer net.Conn) error) {
 	t.Helper()
 	onTaskWith(t, socketYAML(2048, "mode: server", "local_addr: "+proto+"://"+ownEndpoint(t), key), func(b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
@@ -87,8 +88,8 @@ func onServer(t *testing.T, proto, key string, fn func(b *bench, tap *Tap, peer 
 }
 
 // payloads takes n packets from the receive queue.
-func (b *bench) payloads(tap *Tap, n int) (list []string, err error) {
-	return list, b.receive(tap, n, func(x *Burst, i int) error {
+func (b *bench) payloads(tap *session.Tap, n int) (list []string, err error) {
+	return list, b.receive(tap, n, func(x *session.Burst, i int) error {
 		p, err := x.Packet(0, i)
 		list = append(list, string(p))
 		return err
@@ -142,7 +143,7 @@ func TestKeyFraming(t *testing.T) {
 	for framing, wire := range framings() {
 		t.Run(framing, func(t *testing.T) {
 			t.Parallel()
-			onServer(t, "tcp", "framing: "+framing, func(b *bench, tap *Tap, peer net.Conn) error {
+			onServer(t, "tcp", "framing: "+framing, func(b *bench, tap *session.Tap, peer net.Conn) error {
 				hello, daqiri := wire("hello"), wire("daqiri")
 				if _, err := peer.Write(append(append([]byte{}, hello...), daqiri...)); err != nil {
 					return err
@@ -193,7 +194,7 @@ func nothing(*task.Item) bool { return false }
 // into chunks of that size.
 func TestKeyMaxPayloadSize(t *testing.T) {
 	t.Run("udp", func(t *testing.T) {
-		onServer(t, "udp", "max_payload_size: 100", func(b *bench, tap *Tap, peer net.Conn) error {
+		onServer(t, "udp", "max_payload_size: 100", func(b *bench, tap *session.Tap, peer net.Conn) error {
 			for _, n := range []int{101, 1400, 100, 1} {
 				if _, err := peer.Write(bytes.Repeat([]byte{'x'}, n)); err != nil {
 					return err
@@ -210,7 +211,7 @@ func TestKeyMaxPayloadSize(t *testing.T) {
 		})
 	})
 	t.Run("tcp", func(t *testing.T) {
-		onServer(t, "tcp", "max_payload_size: 100", func(b *bench, tap *Tap, peer net.Conn) error {
+		onServer(t, "tcp", "max_payload_size: 100", func(b *bench, tap *session.Tap, peer net.Conn) error {
 			if _, err := peer.Write(make([]byte, 1000)); err != nil {
 				return err
 			}

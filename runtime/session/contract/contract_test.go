@@ -1,4 +1,6 @@
-package session
+// Package contract tests sessions as callers use them: what every engine must do, in worker and in direct mode, and what each key of a configuration
+// does.
+package contract
 
 import (
 	"errors"
@@ -8,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -15,7 +18,7 @@ import (
 
 func TestContractOrderAndLengths(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
@@ -25,7 +28,7 @@ func TestContractOrderAndLengths(t *testing.T) {
 			if err := b.send(r*n, n, 7148); err != nil {
 				return err
 			}
-			err := b.receive(tap, n, func(x *Burst, i int) error {
+			err := b.receive(tap, n, func(x *session.Burst, i int) error {
 				p, err := x.Packet(0, i)
 				if err != nil {
 					return err
@@ -50,7 +53,7 @@ func TestContractOrderAndLengths(t *testing.T) {
 
 func TestContractCounters(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
@@ -60,7 +63,7 @@ func TestContractCounters(t *testing.T) {
 			if err := b.send(r*n, n, 7148); err != nil {
 				return err
 			}
-			if err := b.receive(tap, n, func(x *Burst, i int) error { return nil }); err != nil {
+			if err := b.receive(tap, n, func(x *session.Burst, i int) error { return nil }); err != nil {
 				return err
 			}
 			for i := range uint64(n) {
@@ -92,7 +95,7 @@ func TestContractCounters(t *testing.T) {
 }
 
 // checkGone checks that all uses of a burst fail after its ownership has ended.
-func (b *bench) checkGone(t *testing.T, x *Burst, how string) {
+func (b *bench) checkGone(t *testing.T, x *session.Burst, how string) {
 	t.Helper()
 	if x.Live() || !strings.Contains(fmt.Sprint(x.Check()), how) {
 		t.Errorf("a burst that %s: %v", how, x.Check())
@@ -102,7 +105,7 @@ func (b *bench) checkGone(t *testing.T, x *Burst, how string) {
 	for what, err := range map[string]error{
 		"packet": packet, "column": column, "free": x.Free(), "send": b.tx.Send(x), "length": x.SetLen(0, 0, 1),
 	} {
-		var g *GoneError
+		var g *session.GoneError
 		if !errors.As(err, &g) {
 			t.Errorf("%s of a burst that %s: %v", what, how, err)
 		}
@@ -111,11 +114,11 @@ func (b *bench) checkGone(t *testing.T, x *Burst, how string) {
 
 func TestContractOwnership(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
-		gone := func(x *Burst, how string) { t.Helper(); b.checkGone(t, x, how) }
+		gone := func(x *session.Burst, how string) { t.Helper(); b.checkGone(t, x, how) }
 		freed, err := b.tx.Alloc(b.l, 3)
 		if err != nil {
 			return err
@@ -173,7 +176,7 @@ func TestContractErrors(t *testing.T) {
 		_, past := x.Packet(0, 4)
 		_, before := x.Packet(0, -1)
 		_, segment := x.Packet(1, 0)
-		_, pipe := b.s.Pipe([]*Queue{b.tx}, nil)
+		_, pipe := b.s.Pipe([]*session.Queue{b.tx}, nil)
 		_, empty := b.s.Pipe(nil)
 		_, queue := b.s.RxQueue("b", "rx9")
 		_, other := b.s.RxQueue("b", "something")
@@ -211,11 +214,11 @@ func TestContractErrors(t *testing.T) {
 
 func TestContractPoolsRunDry(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		var held []*Burst
+		var held []*session.Burst
 		for {
 			x, err := b.tx.Alloc(b.l, 32)
 			if err != nil {
-				if !errors.Is(err, ErrNoPacket) && !errors.Is(err, ErrNoBurst) {
+				if !errors.Is(err, session.ErrNoPacket) && !errors.Is(err, session.ErrNoBurst) {
 					return err
 				}
 				break
@@ -235,7 +238,7 @@ func TestContractPoolsRunDry(t *testing.T) {
 
 func TestContractTapDropsForItself(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		slow, err := b.rx.Tap(b.me, "slow", TapOptions{Depth: 2, Policy: Drop})
+		slow, err := b.rx.Tap(b.me, "slow", session.TapOptions{Depth: 2, Policy: session.Drop})
 		if err != nil {
 			return err
 		}
@@ -243,7 +246,7 @@ func TestContractTapDropsForItself(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := b.s.Pipe([]*Queue{b.rx}, count); err != nil {
+		if _, err := b.s.Pipe([]*session.Queue{b.rx}, count); err != nil {
 			return err
 		}
 		if err := b.s.Start(b.me); err != nil {
@@ -283,13 +286,13 @@ func TestContractCloseInMidTraffic(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				tap, err := b.rx.Tap(me, nil, TapOptions{})
+				tap, err := b.rx.Tap(me, nil, session.TapOptions{})
 				if err != nil {
 					return err
 				}
 				packet := make([]byte, 200)
 				b.put(packet, 1, 7148)
-				tpl, err := b.s.Template(TemplateConfig{Packet: packet})
+				tpl, err := b.s.Template(session.TemplateConfig{Packet: packet})
 				if err != nil {
 					return err
 				}
@@ -319,7 +322,7 @@ func TestContractCloseInMidTraffic(t *testing.T) {
 				if err := kept.Check(); err == nil || !strings.Contains(err.Error(), "closed") {
 					t.Errorf("a burst of a closed session: %v", err)
 				}
-				if _, err := b.tx.Alloc(b.l, 1); !errors.Is(err, ErrClosed) {
+				if _, err := b.tx.Alloc(b.l, 1); !errors.Is(err, session.ErrClosed) {
 					t.Errorf("alloc after the close: %v", err)
 				}
 				if got, _ := b.s.Ledger().Lookup("b.rx.packets"); got == 0 {
@@ -357,14 +360,14 @@ func TestContractReopen(t *testing.T) {
 					if err != nil {
 						return fmt.Errorf("round %d: %w", round, err)
 					}
-					tap, err := b.begin(Drop)
+					tap, err := b.begin(session.Drop)
 					if err != nil {
 						return err
 					}
 					if err := b.send(0, 3, 7148); err != nil {
 						return err
 					}
-					if err := b.receive(tap, 3, func(*Burst, int) error { return nil }); err != nil {
+					if err := b.receive(tap, 3, func(*session.Burst, int) error { return nil }); err != nil {
 						return fmt.Errorf("round %d: %w", round, err)
 					}
 					if n := b.s.Close(); n != 0 {
@@ -391,7 +394,7 @@ func TestContractReopen(t *testing.T) {
 
 func TestContractStopIsSeen(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		if _, err := b.rx.Tap(b.me, nil, TapOptions{}); err != nil {
+		if _, err := b.rx.Tap(b.me, nil, session.TapOptions{}); err != nil {
 			return err
 		}
 		if err := b.s.Start(b.me); err != nil {

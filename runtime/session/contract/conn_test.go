@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"encoding/binary"
@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -32,11 +33,11 @@ func server(t *testing.T, direct bool, fn func(b *bench, address string) error) 
 		if err != nil {
 			return err
 		}
-		s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
+		s, err := session.Open(cfg, session.Env{Scheduler: me.Scheduler(), Owner: me})
 		if err != nil {
 			return err
 		}
-		b := &bench{engine: e, s: s, me: me, l: NewLeases()}
+		b := &bench{engine: e, s: s, me: me, l: session.NewLeases()}
 		i, err := s.Interface("b")
 		if err != nil {
 			return err
@@ -85,7 +86,7 @@ func TestConnectionsHaveTheirOwnTaps(t *testing.T) {
 			if err := i.Listen(b.me, "listener"); err != nil {
 				return err
 			}
-			rest, err := b.rx.Tap(b.me, "rest", TapOptions{})
+			rest, err := b.rx.Tap(b.me, "rest", session.TapOptions{})
 			if err != nil {
 				return err
 			}
@@ -109,7 +110,7 @@ func TestConnectionsHaveTheirOwnTaps(t *testing.T) {
 			if err != nil || info.Peer != first.LocalAddr().String() || info.Local != address || !info.Open {
 				return fmt.Errorf("connection %+v, peer is %s: %w", info, first.LocalAddr(), err)
 			}
-			own, err := c.Tap(b.me, "own", TapOptions{})
+			own, err := c.Tap(b.me, "own", session.TapOptions{})
 			if err != nil {
 				return err
 			}
@@ -127,7 +128,7 @@ func TestConnectionsHaveTheirOwnTaps(t *testing.T) {
 }
 
 // passes sends a message from outside and checks that a tap delivers it with its sender's address.
-func (b *bench) passes(tap *Tap, from net.Conn, text string) error {
+func (b *bench) passes(tap *session.Tap, from net.Conn, text string) error {
 	if _, err := from.Write(message(text)); err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (b *bench) passes(tap *Tap, from net.Conn, text string) error {
 }
 
 // answer sends on a connection, sets an option on it, and closes the peer.
-func (b *bench) answer(t *testing.T, c *Conn, peer net.Conn) error {
+func (b *bench) answer(t *testing.T, c *session.Conn, peer net.Conn) error {
 	x, err := b.tx.Alloc(b.l, 1)
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func TestPeerClosesInMidStream(t *testing.T) {
 			if err := b.rx.Interface().Listen(b.me, nil); err != nil {
 				return err
 			}
-			tap, err := b.begin(Drop)
+			tap, err := b.begin(session.Drop)
 			if err != nil {
 				return err
 			}
@@ -243,7 +244,7 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	s, err := Open(cfg, Env{Scheduler: task.NewScheduler()})
+	s, err := session.Open(cfg, session.Env{Scheduler: task.NewScheduler()})
 	if err == nil {
 		s.Close()
 	}

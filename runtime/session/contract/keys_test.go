@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -59,7 +60,7 @@ func (b *bench) drain() error {
 
 // through sends n packets of a length in one burst and returns those that arrive within a second.
 func (b *bench) through(n, length int) (got []arrived, err error) {
-	tap, err := b.begin(Wait)
+	tap, err := b.begin(session.Wait)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (b *bench) through(n, length int) (got []arrived, err error) {
 	}
 	for burst := 0; ; burst++ {
 		x, err := tap.Next(b.l, b.s.StartTime()+int64(time.Second))
-		if errors.Is(err, ErrNotReady) {
+		if errors.Is(err, session.ErrNotReady) {
 			return got, nil
 		}
 		if err != nil {
@@ -227,7 +228,7 @@ func TestKeyTimeout(t *testing.T) {
 		t.Run(fmt.Sprint(us), func(t *testing.T) {
 			indirect := fmt.Sprintf("name: rx0\n          id: 0\n          cpu_core: -1\n          batch_size: 32\n          timeout_us: %d", us)
 			keyBench(t, []string{direct, indirect}, func(b *bench) error {
-				tap, err := b.begin(Wait)
+				tap, err := b.begin(session.Wait)
 				if err != nil {
 					return err
 				}
@@ -236,7 +237,7 @@ func TestKeyTimeout(t *testing.T) {
 				}
 				x, err := tap.Next(b.l, b.s.StartTime()+int64(time.Second))
 				if want == 0 {
-					if !errors.Is(err, ErrNotReady) {
+					if !errors.Is(err, session.ErrNotReady) {
 						t.Errorf("a burst of 3 of 32, %v", err)
 					}
 					return nil
@@ -261,7 +262,7 @@ func TestKeysOfSupplies(t *testing.T) {
 			if n, err := b.spareBursts(); n != 11 || err != nil {
 				return errors.Join(err, fmt.Errorf("%d transmit bursts, want 11", n))
 			}
-			tap, err := b.begin(Wait)
+			tap, err := b.begin(session.Wait)
 			if err != nil {
 				return err
 			}
@@ -270,7 +271,7 @@ func TestKeysOfSupplies(t *testing.T) {
 				if err := b.sendFrame(datagram()); err != nil {
 					return err
 				}
-				if _, err := tap.Next(b.l, b.me.Now()+int64(time.Second)); errors.Is(err, ErrNotReady) {
+				if _, err := tap.Next(b.l, b.me.Now()+int64(time.Second)); errors.Is(err, session.ErrNotReady) {
 					break
 				} else if err != nil {
 					return err
@@ -288,7 +289,7 @@ func TestKeysOfSupplies(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, err := b.tx.Alloc(b.l, 1); !errors.Is(err, ErrNoPacket) {
+			if _, err := b.tx.Alloc(b.l, 1); !errors.Is(err, session.ErrNoPacket) {
 				t.Errorf("a packet of a region of 21, all held: %v", err)
 			}
 			if err := x.SetLen(0, 0, 777); err != nil {
@@ -314,7 +315,7 @@ func (b *bench) spareBursts() (n int, err error) {
 		_, err = b.tx.Alloc(b.l, 1)
 	}
 	b.l.ReleaseAll()
-	if errors.Is(err, ErrNoBurst) {
+	if errors.Is(err, session.ErrNoBurst) {
 		err = nil
 	}
 	return n - 1, err
@@ -405,12 +406,12 @@ func onTaskIn(t *testing.T, move func() error, text string, fn func(b *bench) er
 		if err != nil {
 			return err
 		}
-		s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
+		s, err := session.Open(cfg, session.Env{Scheduler: me.Scheduler(), Owner: me})
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		b := &bench{s: s, me: me, l: NewLeases()}
+		b := &bench{s: s, me: me, l: session.NewLeases()}
 		for _, i := range s.Interfaces() {
 			if b.tx == nil && len(i.TxQueues()) > 0 {
 				b.tx = i.TxQueues()[0]

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"encoding/binary"
@@ -13,6 +13,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -116,7 +117,7 @@ func (x *stranger) run() {
 // are delivered, in order and without a gap, and no later packet is in any account.
 func TestContractStopIsOneMoment(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func TestContractStopIsOneMoment(t *testing.T) {
 		x.allowed.Store(ahead)
 		go x.run()
 		got := uint64(0)
-		take := func(it *Burst) error {
+		take := func(it *session.Burst) error {
 			for i := range it.N() {
 				p, err := it.Packet(0, i)
 				if err != nil {
@@ -144,7 +145,7 @@ func TestContractStopIsOneMoment(t *testing.T) {
 			return it.Free()
 		}
 		for got < enough && err == nil {
-			var it *Burst
+			var it *session.Burst
 			if it, err = tap.Next(b.l, b.deadline()); err == nil {
 				err = take(it)
 			}
@@ -202,7 +203,7 @@ func (x *stranger) judge(t *testing.T, got uint64) {
 // session. The session's time ends after that.
 func TestContractStopSendsFirst(t *testing.T) {
 	withBench(t, "", func(t *testing.T, b *bench) error {
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := b.rx.Tap(b.me, nil, session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return err
 		}

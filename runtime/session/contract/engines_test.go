@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 	"github.com/daqiri/daqiri-run/tests/require"
@@ -199,10 +200,10 @@ daqiri:
 // bench is a session under test with its task and queues.
 type bench struct {
 	engine
-	s      *Session
+	s      *session.Session
 	me     *task.Task
-	tx, rx *Queue
-	l      *Leases
+	tx, rx *session.Queue
+	l      *session.Leases
 }
 
 // vethPair moves the calling thread to a new network namespace with the pair left and right, which its task's sockets and workers share. The
@@ -260,7 +261,7 @@ func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
+	s, err := session.Open(cfg, session.Env{Scheduler: me.Scheduler(), Owner: me})
 	if err != nil {
 		return nil, err
 	}
@@ -268,12 +269,12 @@ func (e engine) tryOpen(me *task.Task, extra string) (*bench, error) {
 		s.Close()
 		return nil, lacks{"xdp", fmt.Errorf("%s does not serve the interface:\n%s", e.driver, report)}
 	}
-	b := &bench{engine: e, s: s, me: me, l: NewLeases()}
+	b := &bench{engine: e, s: s, me: me, l: session.NewLeases()}
 	if b.tx, err = s.TxQueue("a", "tx0"); err == nil {
 		b.rx, err = s.RxQueue("b", "0")
 	}
 	if err == nil && e.rdma != "" {
-		_, err = b.tx.Interface().Connect(Connecting{Address: b.rx.Interface().Address()})
+		_, err = b.tx.Interface().Connect(session.Connecting{Address: b.rx.Interface().Address()})
 	}
 	return b, err
 }
@@ -378,7 +379,7 @@ func (b *bench) seq(p []byte) (uint64, error) {
 }
 
 // fill writes packets of 100 bytes; they have a valid source address, because a bridge drops other frames.
-func (b *bench) fill(x *Burst) error {
+func (b *bench) fill(x *session.Burst) error {
 	if err := x.SetLen(0, -1, 100); err != nil {
 		return err
 	}
@@ -396,8 +397,8 @@ func (b *bench) fill(x *Burst) error {
 func (b *bench) length(seq uint64) int { return 60 + int(seq*37)%1000 }
 
 // begin taps the receive queue and starts the session.
-func (b *bench) begin(policy Policy) (*Tap, error) {
-	tap, err := b.rx.Tap(b.me, nil, TapOptions{Policy: policy})
+func (b *bench) begin(policy session.Policy) (*session.Tap, error) {
+	tap, err := b.rx.Tap(b.me, nil, session.TapOptions{Policy: policy})
 	if err == nil {
 		err = b.s.Start(b.me)
 	}
@@ -407,7 +408,7 @@ func (b *bench) begin(policy Policy) (*Tap, error) {
 // send sends packets first ... first + n - 1 in one burst.
 func (b *bench) send(first uint64, n int, port uint16) error {
 	x, err := b.tx.Alloc(b.l, n)
-	for errors.Is(err, ErrNoBurst) || errors.Is(err, ErrNoPacket) {
+	for errors.Is(err, session.ErrNoBurst) || errors.Is(err, session.ErrNoPacket) {
 		if _, err = b.me.Wait(b.me.Now() + 1e6); err == nil {
 			x, err = b.tx.Alloc(b.l, n)
 		}
@@ -430,7 +431,7 @@ func (b *bench) send(first uint64, n int, port uint16) error {
 }
 
 // receive takes n packets from a tap and calls check for each.
-func (b *bench) receive(tap *Tap, n int, check func(x *Burst, i int) error) error {
+func (b *bench) receive(tap *session.Tap, n int, check func(x *session.Burst, i int) error) error {
 	for got := 0; got < n; {
 		x, err := tap.Next(b.l, b.deadline())
 		if err != nil {

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/tests/gpu"
 )
 
@@ -36,7 +37,7 @@ type reorderCase struct {
 	queues    int  // number of queues with packets in turn; 0: one
 	skew      int  // numbers whose packets of one queue are sent before those of the next
 	waits     bool // hand_over; else eager
-	data      *DataTypes
+	data      *session.DataTypes
 	mover     string // mover of payloads and destination: see movers
 }
 
@@ -68,8 +69,8 @@ func reorderCases() []reorderCase {
 			all = append(all, c)
 		}
 	}
-	for i, d := range []DataTypes{{"int16", "fp32", true}, {"int4", "fp16", false}, {"int32", "bf16", true}, {"int16", "fp64", false},
-		{"int8", "int32", true}, {"int32", "fp16", false}, {"int32", "int8", true}, {"int32", "int32", false}} {
+	for i, d := range []session.DataTypes{{Input: "int16", Output: "fp32", Network: true}, {Input: "int4", Output: "fp16", Network: false}, {Input: "int32", Output: "bf16", Network: true}, {Input: "int16", Output: "fp64", Network: false},
+		{Input: "int8", Output: "int32", Network: true}, {Input: "int32", Output: "fp16", Network: false}, {Input: "int32", Output: "int8", Network: true}, {Input: "int32", Output: "int32", Network: false}} {
 		all = append(all, reorderCase{name: d.Input + " to " + d.Output, bits: 16, per: 16, window: 4, start: 65000, loss: "0.01", dup: 0.01,
 			displaced: 20, unequal: i < 4, data: &d})
 	}
@@ -235,10 +236,10 @@ func (m *model) missing(byBatch bool) int {
 // ---- the stream -------------------------------------------------------------------------------------------
 
 // field returns the field of the number, with the bits of c.
-func (c reorderCase) field(bits int) *Field {
-	f := Field{Base: BaseStart, BitOffset: 14 * 8, BitWidth: uint16(bits)}
+func (c reorderCase) field(bits int) *session.Field {
+	f := session.Field{Base: session.BaseStart, BitOffset: 14 * 8, BitWidth: uint16(bits)}
 	if c.little {
-		f.Flags = FieldLE
+		f.Flags = session.FieldLE
 	}
 	return &f
 }
@@ -298,13 +299,13 @@ func (c reorderCase) numbers(rng *rand.Rand) []uint64 {
 	return all
 }
 
-func (c reorderCase) options() ReorderOptions {
+func (c reorderCase) options() session.ReorderOptions {
 	timeout := int64(0)
 	if c.waits {
 		timeout = int64(10 * time.Second) // required, but longer than the stream
 	}
-	o := ReorderOptions{MemoryRegion: "batches", Sequence: c.field(c.bits), Slots: int(c.per), PayloadByteOffset: reorderHead,
-		Window: c.window, Data: c.data, Fill: reorderFill, DropIncomplete: c.drop, WaitForOthers: c.waits, TimeoutNS: timeout, Policy: Wait}
+	o := session.ReorderOptions{MemoryRegion: "batches", Sequence: c.field(c.bits), Slots: int(c.per), PayloadByteOffset: reorderHead,
+		Window: c.window, Data: c.data, Fill: reorderFill, DropIncomplete: c.drop, WaitForOthers: c.waits, TimeoutNS: timeout, Policy: session.Wait}
 	o.ByGPU = c.mover == "gpu to cpu"
 	if c.byBatch {
 		o.BatchNumber = c.field(c.bits - 6)
@@ -332,7 +333,7 @@ func (r *reorderRun) send(rng *rand.Rand) error {
 	for all := r.c.numbers(rng); len(all) > 0; {
 		n := min(len(all), 32)
 		x, err := r.b.tx.Alloc(r.b.l, n)
-		if errors.Is(err, ErrNoBurst) || errors.Is(err, ErrNoPacket) {
+		if errors.Is(err, session.ErrNoBurst) || errors.Is(err, session.ErrNoPacket) {
 			if _, err := r.b.me.Wait(r.b.me.Now() + int64(10*time.Microsecond)); err != nil {
 				return err
 			}
@@ -361,7 +362,7 @@ func (r *reorderRun) send(rng *rand.Rand) error {
 }
 
 // arrive passes a burst to the model in order of arrival.
-func (r *reorderRun) arrive(x *Burst) error {
+func (r *reorderRun) arrive(x *session.Burst) error {
 	for i := range x.N() {
 		p, err := x.Packet(0, i)
 		if err != nil {
@@ -385,7 +386,7 @@ func (r *reorderRun) arrive(x *Burst) error {
 	return nil
 }
 
-func (r *reorderRun) aggregate(x *Burst) error {
+func (r *reorderRun) aggregate(x *session.Burst) error {
 	a, ok := x.Aggregate()
 	data, err := x.Packet(0, 0)
 	if err != nil || !ok {
@@ -395,7 +396,7 @@ func (r *reorderRun) aggregate(x *Burst) error {
 	for cell := range a.Cells {
 		present += string("01"[a.PresentBits[cell/64]>>(cell%64)&1])
 	}
-	cut := a.Flags&(AggregateFirst|AggregateStopped) != 0
+	cut := a.Flags&(session.AggregateFirst|session.AggregateStopped) != 0
 	r.got = append(r.got, fmt.Sprintf("batch +%d %s %v %d %x", a.Ordinal-r.model.number<<(64-r.c.bits)>>(64-r.c.bits)/r.c.per, present, cut, a.Packets, data))
 	return nil
 }
@@ -417,14 +418,14 @@ func (r *reorderRun) blocks() {
 }
 
 // drain takes bursts from the taps until no more arrive.
-func (r *reorderRun) drain(raw, out *Tap) error {
+func (r *reorderRun) drain(raw, out *session.Tap) error {
 	for _, t := range []struct {
-		tap  *Tap
-		take func(*Burst) error
+		tap  *session.Tap
+		take func(*session.Burst) error
 	}{{raw, r.arrive}, {out, r.aggregate}} {
 		for {
 			x, err := t.tap.Next(r.b.l, r.b.me.Now()+int64(50*time.Microsecond))
-			if errors.Is(err, ErrNotReady) {
+			if errors.Is(err, session.ErrNotReady) {
 				break
 			} else if err != nil {
 				return err
@@ -442,19 +443,19 @@ func (r *reorderRun) run() error {
 	if err != nil {
 		return err
 	}
-	raw, err := r.b.s.Tap("", r.b.me, nil, TapOptions{Policy: Wait, Depth: 1024})
+	raw, err := r.b.s.Tap("", r.b.me, nil, session.TapOptions{Policy: session.Wait, Depth: 1024})
 	if err != nil {
 		return err
 	}
-	stages := []*Stage{raw.Stage, st}
+	stages := []*session.Stage{raw.Stage, st}
 	if r.c.mover == "gpu" {
-		back, err := r.b.s.Copy("back", CopyOptions{MemoryRegion: "host", Policy: Wait})
+		back, err := r.b.s.Copy("back", session.CopyOptions{MemoryRegion: "host", Policy: session.Wait})
 		if err != nil {
 			return err
 		}
 		stages = append(stages, back)
 	}
-	out, err := stages[len(stages)-1].Out().Tap(r.b.me, nil, TapOptions{Policy: Wait, Depth: 8192})
+	out, err := stages[len(stages)-1].Out().Tap(r.b.me, nil, session.TapOptions{Policy: session.Wait, Depth: 8192})
 	if err != nil {
 		return err
 	}

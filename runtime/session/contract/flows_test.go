@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
@@ -38,11 +39,11 @@ func TestContractFlows(t *testing.T) {
 }
 
 // expectFlow sends packets to a port and expects them on a queue with a flow's id.
-func (b *bench) expectFlow(tap *Tap, udp uint16, queue int, id uint32) error {
+func (b *bench) expectFlow(tap *session.Tap, udp uint16, queue int, id uint32) error {
 	if err := b.send(1, 2, udp); err != nil {
 		return err
 	}
-	return b.receive(tap, 2, func(x *Burst, i int) error {
+	return b.receive(tap, 2, func(x *session.Burst, i int) error {
 		if x.FlowIDs()[i] != id || x.Queue().ID() != queue {
 			return fmt.Errorf("port %d: flow %d on queue %d, want %d on %d", udp, x.FlowIDs()[i], x.Queue().ID(), id, queue)
 		}
@@ -51,14 +52,14 @@ func (b *bench) expectFlow(tap *Tap, udp uint16, queue int, id uint32) error {
 }
 
 // tapAll starts the session with a tap on each receive queue of interface b.
-func (b *bench) tapAll() (*Interface, []*Tap, error) {
+func (b *bench) tapAll() (*session.Interface, []*session.Tap, error) {
 	port, err := b.s.Interface("b")
 	if err != nil {
 		return nil, nil, err
 	}
-	var taps []*Tap
+	var taps []*session.Tap
 	for _, q := range port.RxQueues() {
-		tap, err := q.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := q.Tap(b.me, nil, session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -68,7 +69,7 @@ func (b *bench) tapAll() (*Interface, []*Tap, error) {
 }
 
 // expectHits compares the hits of all flows with the number of packets sent by expectFlow.
-func (b *bench) expectHits(t *testing.T, port *Interface, want map[uint32]uint64) {
+func (b *bench) expectHits(t *testing.T, port *session.Interface, want map[uint32]uint64) {
 	for _, f := range port.Flows() {
 		n := want[f.ID]
 		if h := f.Hits; h == nil || *h != (flow.Hits{Packets: n, Bytes: n / 2 * uint64(b.length(1)+b.length(2))}) {
@@ -82,7 +83,7 @@ func (b *bench) expectHits(t *testing.T, port *Interface, want map[uint32]uint64
 }
 
 // ledgerFlow returns a flow's counts in the ledger, on any queue.
-func (b *bench) ledgerFlow(port *Interface, id uint32) stats.Flow {
+func (b *bench) ledgerFlow(port *session.Interface, id uint32) stats.Flow {
 	for _, l := range b.s.Ledger().Lines {
 		for _, f := range l.Flows {
 			if l.Name == port.Name() && f.ID == id {
@@ -111,7 +112,7 @@ func (b *bench) changeFlows(t *testing.T) error {
 	if err := errors.Join(expect(2000, 1, ids[0]), expect(2001, 0, ids[1]), expect(1000, 0, 11)); err != nil {
 		return err
 	}
-	if _, err := port.AddFlows("dyn", []flow.Flow{{Name: "z", Match: udp(2002), Queues: []int{0}}, {Name: "w", Match: udp(2003), Queues: []int{5}}}); !errors.Is(err, ErrInvalid) {
+	if _, err := port.AddFlows("dyn", []flow.Flow{{Name: "z", Match: udp(2002), Queues: []int{0}}, {Name: "w", Match: udp(2003), Queues: []int{5}}}); !errors.Is(err, session.ErrInvalid) {
 		t.Errorf("a queue that there is not: %v", err)
 	}
 	if n := len(port.Flows()); n != 4 {
@@ -133,7 +134,7 @@ func (b *bench) changeFlows(t *testing.T) error {
 			t.Errorf("the ledger has %+v of deleted flow %d, want %s with 2 packets", f, id, name)
 		}
 	}
-	if _, err := port.DeleteFlows("dyn"); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "there are static") {
+	if _, err := port.DeleteFlows("dyn"); !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), "there are static") {
 		t.Errorf("a group that has gone: %v", err)
 	}
 	if err := port.DeleteFlow(22); err != nil {
@@ -176,12 +177,12 @@ func TestContractTransforms(t *testing.T) {
 }
 
 // expectWhole sends packets to a port and expects them unchanged, on a queue with a flow's id.
-func (b *bench) expectWhole(tap *Tap, udp uint16, queue int, id uint32) error {
+func (b *bench) expectWhole(tap *session.Tap, udp uint16, queue int, id uint32) error {
 	if err := b.send(100, 5, udp); err != nil {
 		return err
 	}
 	want := uint64(100)
-	return b.receive(tap, 5, func(x *Burst, i int) error {
+	return b.receive(tap, 5, func(x *session.Burst, i int) error {
 		p, err := x.Packet(0, i)
 		if err != nil {
 			return err
@@ -229,7 +230,7 @@ func (b *bench) transform(t *testing.T) error {
 		if _, err := sender.AddTxFlows("dyn", []flow.Flow{{Match: on[0].Match, Transforms: on[0].Actions}}); err != nil {
 			return err
 		}
-		if _, err := sender.AddTxFlows("dyn", []flow.Flow{{Match: on[0].Match, Transforms: off[0].Transforms()}, {Match: on[0].Match}}); !errors.Is(err, ErrInvalid) {
+		if _, err := sender.AddTxFlows("dyn", []flow.Flow{{Match: on[0].Match, Transforms: off[0].Transforms()}, {Match: on[0].Match}}); !errors.Is(err, session.ErrInvalid) {
 			t.Errorf("a group with a transmit flow without actions: %v", err)
 		}
 		if n := len(sender.TxFlows()); n != 3 {

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 	"github.com/daqiri/daqiri-run/tests/require"
@@ -20,7 +21,7 @@ func findDPDK() error {
 	if os.Getenv("DAQIRI_DPDK") != "" {
 		return nil
 	}
-	lib, err := filepath.Abs("../../libdaqiri_dpdk.so")
+	lib, err := filepath.Abs("../../../libdaqiri_dpdk.so")
 	if err == nil {
 		_, err = os.Stat(lib)
 	}
@@ -85,11 +86,11 @@ func (r dpdkRig) open(me *task.Task, address string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
+	s, err := session.Open(cfg, session.Env{Scheduler: me.Scheduler(), Owner: me})
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{engine: engine{frames: true, direct: true}, s: s, me: me, l: NewLeases()}
+	b := &bench{engine: engine{frames: true, direct: true}, s: s, me: me, l: session.NewLeases()}
 	if b.tx, err = s.TxQueue("port", "tx0"); err == nil {
 		b.rx, err = s.RxQueue("port", "rx0")
 	}
@@ -144,7 +145,7 @@ func TestDPDKRing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.rig.run(t, "net_ring", func(b *bench) error {
-				tap, err := b.begin(Wait)
+				tap, err := b.begin(session.Wait)
 				if err != nil {
 					return err
 				}
@@ -153,7 +154,7 @@ func TestDPDKRing(t *testing.T) {
 						return err
 					}
 					seq := r * 10
-					err := b.receive(tap, 10, func(x *Burst, i int) error {
+					err := b.receive(tap, 10, func(x *session.Burst, i int) error {
 						var whole []byte
 						for seg := range x.Segments() {
 							p, err := x.Packet(seg, i)
@@ -195,7 +196,7 @@ func TestDPDKSegments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rig.run(t, "net_ring", func(b *bench) error {
-				tap, err := b.begin(Wait)
+				tap, err := b.begin(session.Wait)
 				if err != nil {
 					return err
 				}
@@ -222,7 +223,7 @@ func TestDPDKSegments(t *testing.T) {
 					return err
 				}
 				next := uint64(0)
-				return b.receive(tap, n, func(x *Burst, i int) error {
+				return b.receive(tap, n, func(x *session.Burst, i int) error {
 					var whole []byte
 					for seg := range x.Segments() {
 						p, err := x.Packet(seg, i)
@@ -249,37 +250,37 @@ func TestDPDKSegments(t *testing.T) {
 // unseen lists operations on a burst of packets 0 to 9 whose columns were never read, and the packets that return as a result.
 var unseen = []struct {
 	name string
-	do   func(b *bench, x *Burst) error
+	do   func(b *bench, x *session.Burst) error
 	back []uint64
 }{
-	{"sent on", func(b *bench, x *Burst) error { return b.tx.Send(x) }, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-	{"freed", func(_ *bench, x *Burst) error { return x.Free() }, nil},
-	{"kept", func(b *bench, x *Burst) error {
+	{"sent on", func(b *bench, x *session.Burst) error { return b.tx.Send(x) }, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+	{"freed", func(_ *bench, x *session.Burst) error { return x.Free() }, nil},
+	{"kept", func(b *bench, x *session.Burst) error {
 		if err := x.Keep(); err != nil {
 			return err
 		}
 		return b.tx.Send(x)
 	}, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-	{"cut short", func(b *bench, x *Burst) error {
+	{"cut short", func(b *bench, x *session.Burst) error {
 		if err := x.Truncate(3); err != nil {
 			return err
 		}
 		return b.tx.Send(x)
 	}, []uint64{0, 1, 2}},
-	{"with a hole", func(b *bench, x *Burst) error {
+	{"with a hole", func(b *bench, x *session.Burst) error {
 		if err := x.FreePacket(1); err != nil {
 			return err
 		}
 		return b.tx.Send(x)
 	}, []uint64{0, 2, 3, 4, 5, 6, 7, 8, 9}},
-	{"a selection", func(b *bench, x *Burst) error {
+	{"a selection", func(b *bench, x *session.Burst) error {
 		y, err := x.Pick([]uint32{7, 2})
 		if err != nil {
 			return err
 		}
 		return errors.Join(b.tx.Send(y), x.Free())
 	}, []uint64{7, 2}},
-	{"half of it later", func(b *bench, x *Burst) error {
+	{"half of it later", func(b *bench, x *session.Burst) error {
 		times, err := x.TxTimes()
 		if err != nil {
 			return err
@@ -289,7 +290,7 @@ var unseen = []struct {
 		}
 		return b.tx.Send(x)
 	}, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
-	{"half of it later, at a pace", func(b *bench, x *Burst) error {
+	{"half of it later, at a pace", func(b *bench, x *session.Burst) error {
 		times, err := x.TxTimes()
 		if err != nil {
 			return err
@@ -309,7 +310,7 @@ func TestDPDKUnseen(t *testing.T) {
 	for _, c := range unseen {
 		t.Run(c.name, func(t *testing.T) {
 			dpdkRig{regions: "both", tx: "both"}.run(t, "net_ring", func(b *bench) error {
-				tap, err := b.begin(Drop)
+				tap, err := b.begin(session.Drop)
 				if err != nil {
 					return err
 				}
@@ -328,7 +329,7 @@ func TestDPDKUnseen(t *testing.T) {
 					return err
 				}
 				back := c.back
-				return b.receive(tap, len(back), func(x *Burst, i int) error {
+				return b.receive(tap, len(back), func(x *session.Burst, i int) error {
 					if at := x.RxTimes()[i]; at < before || at > b.s.Now() {
 						return fmt.Errorf("packet %d came at %d, and was sent after %d", i, at, before)
 					}
@@ -351,7 +352,7 @@ func TestDPDKUnseen(t *testing.T) {
 // TestDPDKFewBuffers receives from a device that delivers either all requested frames or none, into a region with fewer buffers than a batch.
 func TestDPDKFewBuffers(t *testing.T) {
 	dpdkRig{regions: "few", tx: "both"}.run(t, "net_null", func(b *bench) error {
-		tap, err := b.begin(Drop)
+		tap, err := b.begin(session.Drop)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package session
+package contract
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -27,12 +28,12 @@ func virtualBench(t *testing.T, extra string, change func(string) string, fn fun
 		if err != nil {
 			return err
 		}
-		s, err := Open(cfg, Env{Scheduler: me.Scheduler(), Owner: me})
+		s, err := session.Open(cfg, session.Env{Scheduler: me.Scheduler(), Owner: me})
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		b := &bench{engine: e, s: s, me: me, l: NewLeases()}
+		b := &bench{engine: e, s: s, me: me, l: session.NewLeases()}
 		b.tx, b.rx = s.Interfaces()[0].TxQueues()[0], s.Interfaces()[1].RxQueues()[0]
 		return fn(b)
 	})
@@ -41,10 +42,10 @@ func virtualBench(t *testing.T, extra string, change func(string) string, fn fun
 func asItIs(text string) string { return text }
 
 // transmit sends count packets of a length from a template; vary selects changing fields.
-func (b *bench) transmit(length int, count uint64, vary ...Vary) error {
+func (b *bench) transmit(length int, count uint64, vary ...session.Vary) error {
 	packet := make([]byte, length)
 	b.put(packet, 0, 7148)
-	tpl, err := b.s.Template(TemplateConfig{Packet: packet, Vary: vary, Checksums: true})
+	tpl, err := b.s.Template(session.TemplateConfig{Packet: packet, Vary: vary, Checksums: true})
 	if err != nil {
 		return err
 	}
@@ -113,11 +114,11 @@ func TestHashSpreadsFlows(t *testing.T) {
 		if _, err := b.s.Pipe(queues, count); err != nil {
 			return err
 		}
-		src, ok := FieldNamed("udp_src")
+		src, ok := session.FieldNamed("udp_src")
 		if !ok {
 			return fmt.Errorf("no field udp_src")
 		}
-		if err := b.transmit(100, 1000, Vary{Field: src, Start: 4000, Step: 1}); err != nil {
+		if err := b.transmit(100, 1000, session.Vary{Field: src, Start: 4000, Step: 1}); err != nil {
 			return err
 		}
 		if _, err := b.me.Wait(b.me.Now() + int64(10*time.Millisecond)); err != nil {
@@ -141,7 +142,7 @@ func split(text string) string {
 
 func TestHeaderDataSplit(t *testing.T) {
 	virtualBench(t, "", split, func(b *bench) error {
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
@@ -175,14 +176,14 @@ func TestSourceAddressIsFilledIn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		tap, err := b.begin(Wait)
+		tap, err := b.begin(session.Wait)
 		if err != nil {
 			return err
 		}
 		if err := b.sendFrame(with(datagram(), 6, 0x0e, 1, 2, 3, 4, 5)); err != nil {
 			return err
 		}
-		return b.receive(tap, 1, func(x *Burst, i int) error {
+		return b.receive(tap, 1, func(x *session.Burst, i int) error {
 			p, err := x.Packet(0, i)
 			if err == nil && !bytes.Equal(p[6:12], mac) {
 				err = fmt.Errorf("source %x, want %v", p[6:12], mac)
@@ -227,7 +228,7 @@ func TestStagesInAPipe(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := b.s.Pipe([]*Queue{b.rx}, sample, count); err != nil {
+		if _, err := b.s.Pipe([]*session.Queue{b.rx}, sample, count); err != nil {
 			return err
 		}
 		if _, err := b.s.Count("tenth"); err == nil {
@@ -272,18 +273,18 @@ func TestForwardSendsOn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		on, err := b.s.Forward("on", reply, Wait)
+		on, err := b.s.Forward("on", reply, session.Wait)
 		if err != nil {
 			return err
 		}
-		if _, err := b.s.Pipe([]*Queue{b.rx}, on); err != nil {
+		if _, err := b.s.Pipe([]*session.Queue{b.rx}, on); err != nil {
 			return err
 		}
 		back, err := b.s.RxQueue("a", "back")
 		if err != nil {
 			return err
 		}
-		tap, err := back.Tap(b.me, nil, TapOptions{Policy: Wait})
+		tap, err := back.Tap(b.me, nil, session.TapOptions{Policy: session.Wait})
 		if err != nil {
 			return err
 		}
@@ -294,7 +295,7 @@ func TestForwardSendsOn(t *testing.T) {
 			return err
 		}
 		next := uint64(40)
-		err = b.receive(tap, 5, func(x *Burst, i int) error {
+		err = b.receive(tap, 5, func(x *session.Burst, i int) error {
 			p, err := x.Packet(0, i)
 			if err != nil {
 				return err
@@ -320,7 +321,7 @@ func TestTransmitTellsWhatDoesNotFit(t *testing.T) {
 			return err
 		}
 		defer b.s.Close()
-		tpl, err := b.s.Template(TemplateConfig{Packet: make([]byte, 2049)})
+		tpl, err := b.s.Template(session.TemplateConfig{Packet: make([]byte, 2049)})
 		if err != nil {
 			return err
 		}
@@ -346,7 +347,7 @@ func TestUnread(t *testing.T) {
 		if got := strings.Join(unread(), " "); got != "b.rx.0 b.rx.1" {
 			return fmt.Errorf("unread at first: %s", got)
 		}
-		tap, err := b.rx.Tap(b.me, nil, TapOptions{})
+		tap, err := b.rx.Tap(b.me, nil, session.TapOptions{})
 		if err != nil {
 			return err
 		}
