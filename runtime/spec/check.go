@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // check performs the checks that span several keys: references, uniqueness, and compatibility.
 func (p *parser) check(c *Config) {
@@ -35,7 +38,7 @@ func (p *parser) checkAccess(c *Config) {
 		}
 	}
 	for _, r := range c.MemoryRegions {
-		if contains(r.Access, "rdma_read") || contains(r.Access, "rdma_write") {
+		if slices.Contains(r.Access, "rdma_read") || slices.Contains(r.Access, "rdma_write") {
 			p.warnf(r.Key("access"), "rdma_read and rdma_write have no effect: no interface is a roce:// endpoint")
 		}
 	}

@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // checkReorder checks each reorder config against its flows, their queues and regions. Limits of the reference's implementation (power-of-two
 // batches, batches within batch_size, no conversion on the CPU, one queue, no direct queues) do not apply.
@@ -45,21 +48,9 @@ func (p *parser) reorderRegion(c *Config, r *Reorder, used map[string]bool) *Mem
 
 func (p *parser) reorderKind(r *Reorder, at Source, m *MemoryRegion) {
 	kinds := kindsFor(r.ReorderType)
-	if len(kinds) > 0 && contains(regionSection.key("kind").Choices, m.declaredKind()) && !contains(kinds, m.declaredKind()) {
+	if len(kinds) > 0 && slices.Contains(regionSection.key("kind").Choices, m.declaredKind()) && !slices.Contains(kinds, m.declaredKind()) {
 		p.errorf(at, "reorder_type %s cannot use region %q of kind %s (%s)", r.ReorderType, m.Name, m.declaredKind(), joinOr(kinds))
 	}
-}
-
-func joinOr(words []string) string {
-	s := words[0]
-	for i, w := range words[1:] {
-		if i == len(words)-2 {
-			s += " or " + w
-		} else {
-			s += ", " + w
-		}
-	}
-	return s
 }
 
 // reorderSource checks one queue that feeds a reorder config.

@@ -2,40 +2,6 @@ package spec
 
 import "net/netip"
 
-// Values of stream_type.
-const (
-	StreamRaw    = "raw"    // every interface carries Ethernet frames
-	StreamSocket = "socket" // every interface is a TCP, UDP or RoCE endpoint
-	StreamMixed  = "mixed"  // each interface is either kind (an extension)
-)
-
-// Kinds of memory region.
-const (
-	KindHuge       = "huge"
-	KindDevice     = "device"
-	KindHostPinned = "host_pinned"
-	KindHost       = "host"
-	KindDark       = "dark" // for tests
-)
-
-// regionKinds has a row per kind: its description, and the processors that access it, in the terms of reorder_type.
-var regionKinds = []struct {
-	name, words string
-	by          []string
-}{
-	{KindHost, "small pages", []string{"cpu"}},
-	{KindHuge, "pages of 2 MiB while free ones last, else small ones, as the report says", []string{"cpu"}},
-	{KindHostPinned, "host memory that GPUs read and write in place, on pages of 2 MiB while free ones last", []string{"cpu", "gpu"}},
-	{KindDevice, "the memory of the GPU that `affinity` numbers; what a queue has in it lies in pinned host memory instead, where its engine reaches no GPU; where it does, the only region of the only queue takes packets whole, of which the host reads the first 128 bytes", []string{"gpu"}},
-	{KindDark, "for tests: host memory that the CPU can't read where packets lie, for segments behind the first of engine loop", nil},
-}
-
-// Values of poll_mode.
-const (
-	PollIndirect = "indirect" // a pinned native worker serves the queue
-	PollDirect   = "direct"   // the thread that requests a burst polls
-)
-
 // Config is a checked configuration with all defaults set. It is immutable after parsing and safe for concurrent reading.
 type Config struct {
 	Source        `json:"-"`
@@ -201,10 +167,6 @@ type Queue struct {
 	// DefaultTimeout reports that TimeoutUS is not from the configuration.
 	DefaultTimeout bool `json:"-"`
 }
-
-// defaultTimeoutUS is how long a receive queue of frames gathers a burst if the configuration has no timeout: the reference then waits without a
-// limit until the burst is full. An explicit 0 selects that behavior.
-const defaultTimeoutUS = 1000
 
 // Direct reports whether the thread that requests bursts polls the queue.
 func (q *Queue) Direct() bool { return q.PollMode == PollDirect }

@@ -4,23 +4,9 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
-
-// Names of engines.
-const (
-	EngineLoop    = "loop"
-	EngineSocket  = "socket"
-	EngineXDP     = "xdp"
-	EngineDPDK    = "dpdk"
-	EngineRDMA    = "rdma"
-	EngineIBVerbs = "ibverbs"
-	EnginePCAP    = "pcap"
-	EnginePacket  = "packet"
-)
-
-// InterfaceEngines are the values of an interface's engine key, and of the option Engine.
-var InterfaceEngines = []string{EngineLoop, EngineSocket, EngineXDP, EngineDPDK, EngineRDMA, EngineIBVerbs, EnginePCAP, EnginePacket}
 
 // OfKernel reports whether an engine's interfaces are Linux interfaces, with the kernel's addresses, routes and neighbors.
 func OfKernel(engine string) bool { return engine == EngineXDP || engine == EnginePacket }
@@ -37,7 +23,7 @@ func IsPCIAddress(a string) bool { return pciAddress.MatchString(a) }
 // key, an address pcap:FILE, loopback, the file's engine key, the form of the address.
 func (p *parser) chooseEngines(c *Config) {
 	forced := p.opts.Engine
-	if forced != "" && !contains(InterfaceEngines, forced) {
+	if forced != "" && !slices.Contains(InterfaceEngines, forced) {
 		p.errorf(Source{Pos: Pos{File: "--engine " + forced}}, "not one of %s%s",
 			strings.Join(InterfaceEngines, ", "), didYouMean(forced, InterfaceEngines))
 		return

@@ -5,22 +5,6 @@ import (
 	"net/netip"
 )
 
-// Types of flow action.
-const (
-	ActionQueue       = "queue"
-	ActionVLANPush    = "vlan_push"
-	ActionVLANPop     = "vlan_pop"
-	ActionTunnelEncap = "tunnel_encap"
-	ActionTunnelDecap = "tunnel_decap"
-)
-
-// Types of tunnel.
-const (
-	TunnelVXLAN = "vxlan"
-	TunnelGRE   = "gre"
-	TunnelNVGRE = "nvgre"
-)
-
 // Flow is a rule: matching packets get the actions in order. On receive the last action selects the queues; on transmit all actions are transforms.
 type Flow struct {
 	Source  `json:"-"`
@@ -177,12 +161,6 @@ type Tunnel struct {
 
 // IPv6 reports whether the outer header is IPv6.
 func (t *Tunnel) IPv6() bool { return t.IPv6Src.IsValid() }
-
-// Methods of reorder.
-const (
-	MethodSeqBatchNumber     = "seq_batch_number"
-	MethodSeqPacketsPerBatch = "seq_packets_per_batch"
-)
 
 // Reorder collects packets of some flows into batches in sequence order.
 type Reorder struct {

@@ -64,7 +64,7 @@ func Inspect(c *Config) *Plan {
 func (c *Config) Queued(region string) bool {
 	for _, i := range c.Interfaces {
 		for _, s := range i.sides() {
-			if slices.ContainsFunc(s.queues, func(q *Queue) bool { return contains(q.MemoryRegions, region) }) {
+			if slices.ContainsFunc(s.queues, func(q *Queue) bool { return slices.Contains(q.MemoryRegions, region) }) {
 				return true
 			}
 		}
@@ -78,7 +78,7 @@ func (c *Config) users(region string) []string {
 	for _, i := range c.Interfaces {
 		for _, s := range i.sides() {
 			for _, q := range s.queues {
-				if contains(q.MemoryRegions, region) {
+				if slices.Contains(q.MemoryRegions, region) {
 					users = append(users, i.Name+"."+s.name+"."+q.Name)
 				}
 			}

@@ -90,6 +90,9 @@ func (s *Section) variant(kind string) *Section {
 	return nil
 }
 
+// find returns the row of a key, or nil.
+func (s *Section) find(name string) *Key { return s.index[name] }
+
 // key returns the row of a key. It panics if there is none.
 func (s *Section) key(name string) *Key {
 	k := s.index[name]

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,12 +96,12 @@ func (e *example) put(path []string) {
 	for _, step := range path {
 		fits := true
 		for name := range e.shown {
-			fits = fits && s.index[name] != nil
+			fits = fits && s.find(name) != nil
 		}
 		if fits {
 			e.section, at = s, m
 		}
-		k := s.index[strings.TrimSuffix(step, "[]")]
+		k := s.find(strings.TrimSuffix(step, "[]"))
 		if k == nil {
 			break
 		}
@@ -189,7 +190,7 @@ func spoil(s *Section, v any, visit func(*Section, *Key, map[string]any)) {
 			s = variant
 		}
 		for name, val := range v {
-			k := s.index[name]
+			k := s.find(name)
 			if k == nil {
 				continue
 			}
@@ -215,7 +216,7 @@ func show(seen map[string]bool, s *Section, v any) {
 		}
 		for name, val := range v {
 			seen[s.Name+" "+name] = true
-			if k := s.index[name]; k != nil && k.Map != nil {
+			if k := s.find(name); k != nil && k.Map != nil {
 				show(seen, k.Map, val)
 			}
 		}
@@ -245,7 +246,7 @@ func TestRows(t *testing.T) {
 				if _, err := ParseDuration(d); k.Type == typeDuration && err == nil {
 					continue
 				}
-				if !contains(k.Choices, d) {
+				if !slices.Contains(k.Choices, d) {
 					t.Errorf("%s: the default %q is no choice", at, d)
 				}
 			}

@@ -56,11 +56,11 @@ replay: {rate: 1Gbit/s, loops: forever}
 `, `
 replay: {pps: 100000}
 `},
-	Key{Name: "speed", Type: typePositive, Choices: []string{flatOut}, Default: 1,
+	Key{Name: "speed", Type: typePositive, Choices: []string{speedMax}, Default: 1,
 		Words: "The capture's own gaps are divided by it; `max` replays as fast as packets are taken."},
 	Key{Name: "rate", Type: typeRate, Unit: "bit/s", Words: "The rate of frames without FCS, instead of the capture's gaps."},
 	Key{Name: "pps", Type: typePositive, Unit: "packets/s", Words: "Packets per second, instead of the capture's gaps."},
-	Key{Name: "loops", Type: typeInteger, Lo: 1, Hi: math.MaxInt64, Choices: []string{endless}, Default: 1,
+	Key{Name: "loops", Type: typeInteger, Lo: 1, Hi: math.MaxInt64, Choices: []string{loopsForever}, Default: 1,
 		Words: "How often it is replayed. Each time goes on a mean gap after the one before. A FIFO and standard input are read once."},
 )
 

@@ -86,7 +86,7 @@ func (o *object) find(name string, types ...keyType) (value, *Key, bool) {
 	}
 	o.asked = append(o.asked, name)
 	v, ok := o.lookup(name)
-	if !ok && o.n != nil && k.Required && !contains(o.waived, name) {
+	if !ok && o.n != nil && k.Required && !slices.Contains(o.waived, name) {
 		o.missing = append(o.missing, name)
 	}
 	return v, k, ok
@@ -98,8 +98,8 @@ func (o *object) fill(x any) {
 	s := reflect.ValueOf(x).Elem()
 	for i := range s.NumField() {
 		name, _, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
-		k := o.sec.index[name]
-		if k == nil || contains(o.asked, name) || contains(o.refused, name) {
+		k := o.sec.find(name)
+		if k == nil || slices.Contains(o.asked, name) || slices.Contains(o.refused, name) {
 			continue
 		}
 		switch f := s.Field(i); {
@@ -126,7 +126,7 @@ func (o *object) end() {
 	}
 	var absent []string
 	for _, f := range o.n.fields {
-		if o.sec.index[f.name] != nil || contains(o.refused, f.name) {
+		if o.sec.find(f.name) != nil || slices.Contains(o.refused, f.name) {
 			continue
 		}
 		if absent == nil {
@@ -139,7 +139,7 @@ func (o *object) end() {
 		}
 		o.p.errorf(o.Key(f.name), "unknown key%s", tail)
 		for i, m := range o.missing {
-			if contains(strings.Split(m, " or "), guess) {
+			if slices.Contains(strings.Split(m, " or "), guess) {
 				o.missing = append(o.missing[:i:i], o.missing[i+1:]...)
 				break
 			}
@@ -154,7 +154,7 @@ func (o *object) end() {
 func (o *object) absent() []string {
 	list := []string{}
 	for _, name := range o.sec.Names() {
-		if o.n.field(name) == nil && !contains(o.refused, name) {
+		if o.n.field(name) == nil && !slices.Contains(o.refused, name) {
 			list = append(list, name)
 		}
 	}

@@ -69,7 +69,7 @@ func (p *parser) override(root, cfg *node, o Override) {
 		return
 	}
 	n := cfg
-	if first := segs[0].word; configSection.index[first] == nil && root != cfg && root.get(first) != nil {
+	if first := segs[0].word; configSection.find(first) == nil && root != cfg && root.get(first) != nil {
 		n = root // an unknown section
 	}
 	for i, s := range segs {
@@ -183,13 +183,4 @@ func element(n *node, s segment) (int, error) {
 		return 0, fmt.Errorf("index %d is outside a list of %d", i, len(n.items))
 	}
 	return i, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }

@@ -1,5 +1,7 @@
 package spec
 
+import "slices"
+
 const olderSchema = "belongs to an older schema; "
 
 func (p *parser) config(v value) *Config {
@@ -52,7 +54,7 @@ func (p *parser) loopback(o *object) Loopback {
 		return l
 	}
 	if v.n.kind != kindTable && v.n.kind != kindEmpty {
-		if s, ok := p.scalar(v); ok && !contains(v.key.Choices, s) {
+		if s, ok := p.scalar(v); ok && !slices.Contains(v.key.Choices, s) {
 			p.errorf(v.Source, `%q is not one of "", "sw", "hw"%s`, s, didYouMean(s, v.key.Choices))
 		} else {
 			l.Mode = s

@@ -41,7 +41,10 @@ func Places() []Place {
 
 // below returns the path of the key's maps in a section.
 func (k *Key) below(path string) string {
-	path = joinPath(path, k.Name)
+	if path != "" {
+		path += "."
+	}
+	path += k.Name
 	if k.Type == typeList {
 		path += "[]"
 	}
@@ -140,4 +143,17 @@ func (k *Key) Does() string {
 		text = "(" + k.Where + ") " + text
 	}
 	return text
+}
+
+// joinOr lists words: "a, b or c".
+func joinOr(words []string) string {
+	s := words[0]
+	for i, w := range words[1:] {
+		if i == len(words)-2 {
+			s += " or " + w
+		} else {
+			s += ", " + w
+		}
+	}
+	return s
 }

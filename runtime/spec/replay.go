@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,11 +20,6 @@ type Replay struct {
 	PPS     float64 `json:"pps,omitempty"`
 	Loops   int64   `json:"loops"` // 0: unlimited
 }
-
-const (
-	flatOut = "max"     // value of speed
-	endless = "forever" // value of loops
-)
 
 // replay reads the replay key.
 func (p *parser) replay(o *object) *Replay {
@@ -81,7 +77,7 @@ func positive(text, what string) (float64, error) {
 }
 
 func (r *Replay) setSpeed(text string) (err error) {
-	if text == flatOut {
+	if text == speedMax {
 		r.Speed = 0
 		return nil
 	}
@@ -102,7 +98,7 @@ func (r *Replay) setPPS(text string) (err error) {
 }
 
 func (r *Replay) setLoops(text string) error {
-	if text == endless {
+	if text == loopsForever {
 		r.Loops = 0
 		return nil
 	}
@@ -210,7 +206,7 @@ func (p *parser) replaceSources(c *Config) {
 		switch {
 		case s.Interface == "":
 			p.errorf(at, "no interface of %s is left to replay %s", c.File, s.File)
-		case contains(c.interfaceNames(), s.Interface):
+		case slices.Contains(c.interfaceNames(), s.Interface):
 			p.errorf(at, "interface %s has two captures, %s is one of them: it replays one", s.Interface, s.File)
 		default:
 			p.errorf(at, "there is no interface %s%s", s.Interface, didYouMean(s.Interface, c.interfaceNames()))

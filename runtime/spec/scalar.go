@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,7 +43,7 @@ func (o *object) choices(name string) (list []string) {
 	for _, v := range o.list(name) {
 		switch word := o.p.choice(v); {
 		case word == "":
-		case contains(list, word):
+		case slices.Contains(list, word):
 			o.p.errorf(v.Source, "%q is listed twice", word)
 		default:
 			list = append(list, word)
@@ -171,10 +172,10 @@ func (p *parser) text(v value) (string, bool) {
 
 func (p *parser) choice(v value) string {
 	s, ok := p.scalar(v)
-	if !ok || contains(v.key.Choices, s) {
+	if !ok || slices.Contains(v.key.Choices, s) {
 		return s
 	}
-	if low := strings.ToLower(s); v.key.AnyCase && contains(v.key.Choices, low) {
+	if low := strings.ToLower(s); v.key.AnyCase && slices.Contains(v.key.Choices, low) {
 		return low
 	}
 	p.errorf(v.Source, "%q is not one of %s%s", s, strings.Join(v.key.Choices, ", "), didYouMean(s, v.key.Choices))
