@@ -1,12 +1,14 @@
 package spec
 
+import "math"
+
 func (p *parser) socketConfig(o *object) *SocketConfig {
 	s := &SocketConfig{Source: o.Source}
 	o.fill(s)
 	s.Local = p.endpoint(o, "local")
 	s.Remote = p.endpoint(o, "remote")
-	if s.MaxPayloadSize > maxU16 {
-		p.warnf(o.Key("max_payload_size"), "%d is above %d and counts as 0, as with the reference: whatever the buffers hold", s.MaxPayloadSize, maxU16)
+	if s.MaxPayloadSize > math.MaxUint16 {
+		p.warnf(o.Key("max_payload_size"), "%d is above %d and counts as 0, as with the reference: whatever the buffers hold", s.MaxPayloadSize, math.MaxUint16)
 		s.MaxPayloadSize = 0
 	}
 	o.effectless("max_burst_interval_ms")
