@@ -95,7 +95,7 @@ func (c *call) declare(t *lua.LTable) []arg {
 }
 
 func (c *call) declaration(name string, t *lua.LTable) arg {
-	o := &options{c: c, n: 1, t: c.L.NewTable()}
+	o := newOptions(c, 1, c.L.NewTable())
 	t.ForEach(func(k, v lua.LValue) {
 		if k == lua.LNumber(1) {
 			k = lua.LString("value")

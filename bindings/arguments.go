@@ -12,48 +12,36 @@ import (
 // maxInt is the largest magnitude below which a Lua number represents every integer exactly.
 const maxInt = 1 << 53
 
-// function is a Go function callable from Lua; it returns the number of results pushed.
-type function func(c *call) int
-
-// call is the state of one function call from Lua. Argument numbers start at 1 and exclude self.
-type call struct {
+// Call is a call of a function from Lua. Argument numbers start at 1 and exclude self. Methods that check an argument raise if it is wrong.
+type Call struct {
 	L    *lua.LState
-	rt   *Runtime
 	name string
-	self int // 1 if the first value on the stack is self
-	keys *optionKeys
-}
-
-// wrap returns e as a Lua function. self is 1 for a method, otherwise 0.
-func (rt *Runtime) wrap(L *lua.LState, e entry, self int) *lua.LFunction {
-	keys := &optionKeys{row: e.doc}
-	return L.NewFunction(func(L *lua.LState) int {
-		return e.fn(&call{L: L, rt: rt, name: e.name, self: self, keys: keys})
-	})
+	self int         // 1 if the first value on the stack is self
+	keys *optionKeys // of the function's row
 }
 
 // arg returns argument n, or nil if it is absent.
-func (c *call) arg(n int) lua.LValue { return c.L.Get(n + c.self) }
+func (c *Call) arg(n int) lua.LValue { return c.L.Get(n + c.self) }
 
 // count returns the number of arguments.
-func (c *call) count() int { return c.L.GetTop() - c.self }
+func (c *Call) count() int { return c.L.GetTop() - c.self }
 
 // atMost raises if there are more than n arguments.
-func (c *call) atMost(n int) {
+func (c *Call) atMost(n int) {
 	if c.count() > n {
 		c.argError(n+1, "no value expected here")
 	}
 }
 
-func (c *call) argError(n int, format string, args ...any) {
+func (c *Call) argError(n int, format string, args ...any) {
 	c.raise("bad argument #%d to '%s' (%s)", n, c.name, fmt.Sprintf(format, args...))
 }
 
-func (c *call) wanted(n int, what string) {
+func (c *Call) wanted(n int, what string) {
 	c.argError(n, "%s expected, got %s", what, describe(c.arg(n)))
 }
 
-func (c *call) str(n int, what string) string {
+func (c *Call) str(n int, what string) string {
 	s, ok := c.arg(n).(lua.LString)
 	if !ok {
 		c.wanted(n, what)
@@ -62,21 +50,21 @@ func (c *call) str(n int, what string) string {
 }
 
 // text returns argument n as a string; numbers are converted, as in Lua's own functions.
-func (c *call) text(n int, what string) string {
+func (c *Call) text(n int, what string) string {
 	if v, ok := c.arg(n).(lua.LNumber); ok {
 		return v.String()
 	}
 	return c.str(n, what)
 }
 
-func (c *call) optStr(n int, what, missing string) string {
+func (c *Call) optStr(n int, what, missing string) string {
 	if c.arg(n) == lua.LNil {
 		return missing
 	}
 	return c.str(n, what)
 }
 
-func (c *call) number(n int, what string) float64 {
+func (c *Call) number(n int, what string) float64 {
 	v, ok := c.arg(n).(lua.LNumber)
 	if !ok || math.IsNaN(float64(v)) {
 		c.wanted(n, what)
@@ -85,7 +73,7 @@ func (c *call) number(n int, what string) float64 {
 }
 
 // whole returns argument n, an integer in lo..hi.
-func (c *call) whole(n int, what string, lo, hi int64) int64 {
+func (c *Call) whole(n int, what string, lo, hi int64) int64 {
 	v, err := wholeNumber(c.arg(n), lo, hi)
 	if err != nil {
 		c.argError(n, "%s: %v", what, err)
@@ -94,7 +82,7 @@ func (c *call) whole(n int, what string, lo, hi int64) int64 {
 }
 
 // index converts argument n, a position counted from 1, to an index counted from 0.
-func (c *call) index(n int, what string, length int) int {
+func (c *Call) index(n int, what string, length int) int {
 	if length == 0 {
 		c.argError(n, "%s: there is none", what)
 	}
@@ -102,7 +90,7 @@ func (c *call) index(n int, what string, length int) int {
 }
 
 // bits returns argument n, a number or u64 that fits width bits.
-func (c *call) bits(n int, what string, width int) uint64 {
+func (c *Call) bits(n int, what string, width int) uint64 {
 	v, err := unsigned(c.arg(n), width)
 	if err != nil {
 		c.argError(n, "%s: %v", what, err)
@@ -110,7 +98,7 @@ func (c *call) bits(n int, what string, width int) uint64 {
 	return v
 }
 
-func (c *call) fn(n int, what string) *lua.LFunction {
+func (c *Call) fn(n int, what string) *lua.LFunction {
 	f, ok := c.arg(n).(*lua.LFunction)
 	if !ok {
 		c.wanted(n, what)
@@ -118,7 +106,7 @@ func (c *call) fn(n int, what string) *lua.LFunction {
 	return f
 }
 
-func (c *call) table(n int, what string) *lua.LTable {
+func (c *Call) table(n int, what string) *lua.LTable {
 	t, ok := c.arg(n).(*lua.LTable)
 	if !ok {
 		c.wanted(n, what)
@@ -127,7 +115,7 @@ func (c *call) table(n int, what string) *lua.LTable {
 }
 
 // push pushes v as the only result.
-func (c *call) push(v lua.LValue) int {
+func (c *Call) push(v lua.LValue) int {
 	c.L.Push(v)
 	return 1
 }
@@ -142,8 +130,8 @@ func userdata[T any](v lua.LValue) (T, bool) {
 	return zero, false
 }
 
-// receiver returns self as a T; what names the type in the error.
-func receiver[T any](c *call, what string) T {
+// selfOf returns self as a T; what names the type in the error.
+func selfOf[T any](c *Call, what string) T {
 	t, ok := userdata[T](c.L.Get(1))
 	if !ok {
 		c.raise("calling '%s' on %s, which is not a %s (write %s:%s with a colon)", c.name,
@@ -159,7 +147,7 @@ func describe(v lua.LValue) string {
 		return "no value"
 	case *lua.LUserData:
 		if n, ok := v.Value.(named); ok {
-			return "a " + n.luaType()
+			return "a " + n.LuaType()
 		}
 	case lua.LString:
 		return fmt.Sprintf("the string %q", clip(string(v), 40))
@@ -169,8 +157,8 @@ func describe(v lua.LValue) string {
 	return "a " + v.Type().String()
 }
 
-// named is implemented by the Go value of every userdata of this package.
-type named interface{ luaType() string }
+// named is implemented by the Go value of every userdata of the API.
+type named interface{ LuaType() string }
 
 func clip(s string, n int) string {
 	if len(s) <= n {
@@ -192,6 +180,12 @@ func wholeNumber(v lua.LValue, lo, hi int64) (int64, error) {
 	}
 	return int64(f), nil
 }
+
+// u64 is a 64-bit unsigned integer in Lua, for values above a number's precision.
+type u64 uint64
+
+// LuaType returns "u64".
+func (u64) LuaType() string { return "u64" }
 
 // unsigned converts a number or u64 that fits width bits.
 func unsigned(v lua.LValue, width int) (uint64, error) {

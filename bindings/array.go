@@ -11,7 +11,7 @@ import (
 // arrayObject is an array in GPU or host memory shared by kernels and the script. Cold.
 type arrayObject struct{ a *kernel.Array }
 
-func (*arrayObject) luaType() string { return "array" }
+func (*arrayObject) LuaType() string { return "array" }
 
 var arrayType = &typeDef{
 	name: "array",

@@ -20,7 +20,7 @@ type burst struct {
 	line   int
 }
 
-func (*burst) luaType() string { return "burst" }
+func (*burst) LuaType() string { return "burst" }
 
 var burstType = &typeDef{
 	name: "burst",

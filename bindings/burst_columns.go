@@ -151,7 +151,7 @@ func burstSet(c *call) int {
 	b := selfBurst(c)
 	t := c.table(1, "table of fields")
 	csum := session.CsumKeep
-	if (&options{c: c, n: 1, t: t}).bool("checksums", b.b.Queue().Layer() == session.LayerFrame) {
+	if newOptions(c, 1, t).bool("checksums", b.b.Queue().Layer() == session.LayerFrame) {
 		csum = session.CsumUpdate
 	}
 	c.check(b.b.Writable())

@@ -20,7 +20,7 @@ type column struct {
 	signed bool
 }
 
-func (*column) luaType() string { return "column" }
+func (*column) LuaType() string { return "column" }
 
 func (col *column) present(i int) bool { return col.has == nil || col.has[i] != 0 }
 

@@ -19,7 +19,7 @@ type connection struct {
 	ends  *completions // on_completion
 }
 
-func (*connection) luaType() string { return "connection" }
+func (*connection) LuaType() string { return "connection" }
 
 var connectionType = &typeDef{
 	name: "connection",

@@ -26,7 +26,7 @@ type controlHandle struct {
 	refusals refusals
 }
 
-func (*controlHandle) luaType() string { return "control" }
+func (*controlHandle) LuaType() string { return "control" }
 
 var controlType = &typeDef{
 	name: "control",

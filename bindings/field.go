@@ -27,7 +27,7 @@ func namedField(name string) (session.Field, error) {
 // placedField reads a field given by its place. Bits count from the most significant bit of the first byte, from the start of the packet or of
 // the payload. more lists further allowed keys of the table.
 func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, session.Field) {
-	o := &options{c: c, n: n, t: t}
+	o := newOptions(c, n, t)
 	o.allow(append(append([]string(nil), placeKeys...), more...))
 	o.need("bit_offset", "bit_width")
 	at := o.str("at", "start")

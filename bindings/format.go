@@ -24,7 +24,7 @@ type packetFormat struct {
 	spots     map[string]*session.Place
 }
 
-func (*packetFormat) luaType() string { return "format" }
+func (*packetFormat) LuaType() string { return "format" }
 
 var formatType = &typeDef{
 	name: "format",

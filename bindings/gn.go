@@ -344,7 +344,7 @@ type semaphore struct {
 	alarm *task.Alarm
 }
 
-func (*semaphore) luaType() string { return "semaphore" }
+func (*semaphore) LuaType() string { return "semaphore" }
 
 var semaphoreType = &typeDef{
 	name: "semaphore",

@@ -35,7 +35,7 @@ func (o *options) groups(i *iface) []string {
 	case *lua.LTable:
 		v.ForEach(func(_, e lua.LValue) {
 			if t, ok := e.(*lua.LTable); ok {
-				in := &options{c: o.c, n: o.n, t: t}
+				in := newOptions(o.c, o.n, t)
 				in.allow([]string{"ip", "port"})
 				add(in.str("ip", ""), int(in.whole("port", 0, 1, 65535)))
 				return

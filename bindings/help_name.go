@@ -10,7 +10,7 @@ func (rt *Runtime) HelpName(v lua.LValue) string {
 	switch v := v.(type) {
 	case *lua.LUserData:
 		if object, ok := v.Value.(named); ok {
-			return object.luaType()
+			return object.LuaType()
 		}
 	case *lua.LFunction:
 		for name, t := range rt.types {

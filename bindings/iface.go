@@ -14,7 +14,7 @@ type iface struct {
 	of *RunningSession
 }
 
-func (*iface) luaType() string { return "interface" }
+func (*iface) LuaType() string { return "interface" }
 
 var interfaceType = &typeDef{
 	name: "interface",

@@ -24,7 +24,7 @@ type kernelObject struct {
 	persistent
 }
 
-func (*kernelObject) luaType() string { return "kernel" }
+func (*kernelObject) LuaType() string { return "kernel" }
 
 var kernelType = &typeDef{
 	name: "kernel",
@@ -139,7 +139,7 @@ var kernelType = &typeDef{
 // streamObject is a stream that orders kernels. Cold.
 type streamObject struct{ s *kernel.Stream }
 
-func (*streamObject) luaType() string { return "stream" }
+func (*streamObject) LuaType() string { return "stream" }
 
 var streamType = &typeDef{
 	name: "stream",
@@ -392,7 +392,7 @@ func (k *kernelObject) object(c *call, i int, value any, named bool) (a kernel.A
 
 func describeObject(value any) string {
 	if n, ok := value.(named); ok {
-		return "a " + n.luaType()
+		return "a " + n.LuaType()
 	}
 	return "an object"
 }

@@ -61,8 +61,8 @@ func (rt *Runtime) notCallable(L *lua.LState) int {
 		what = "nil"
 	}
 	if self, ok := L.Get(2).(*lua.LUserData); ok && name != "" {
-		if n, ok := self.Value.(named); ok && slices.Contains(rt.defs[n.luaType()].fieldNames(), name) {
-			def := rt.defs[n.luaType()]
+		if n, ok := self.Value.(named); ok && slices.Contains(rt.defs[n.LuaType()].fieldNames(), name) {
+			def := rt.defs[n.LuaType()]
 			lua51.Raise(L, "'%s' of a %s is %s, not a function: write .%s without (); a %s has %s", name, def.name, what, name, def.name, def.listed())
 		}
 	}

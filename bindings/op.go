@@ -24,7 +24,7 @@ type op struct {
 	wrID    lua.LValue
 }
 
-func (*op) luaType() string { return "op" }
+func (*op) LuaType() string { return "op" }
 
 var opType = &typeDef{
 	name: "op",

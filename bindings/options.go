@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -12,11 +13,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// options is a table of named options of a call. Unknown keys raise.
-type options struct {
-	c *call
-	n int // argument number
-	t *lua.LTable
+// Options is a table of named options of a call. Unknown keys raise.
+type Options struct {
+	call *Call
+	n    int // argument number
+	t    *lua.LTable
 }
 
 // optionKeys are the option names in a function's row, parsed on first use.
@@ -40,12 +41,9 @@ func (k *optionKeys) read() {
 	}
 }
 
-// options reads argument n as a table with only the keys of the function's row; an absent argument is an empty table.
-func (c *call) options(n int) *options { return c.optionsAnd(n, nil) }
-
-// optionsAnd is options with further allowed keys.
-func (c *call) optionsAnd(n int, more []string) *options {
-	o := &options{c: c, n: n}
+// readOptions reads argument n as a table with only the keys of the function's row and those of more; an absent argument is an empty table.
+func (c *Call) readOptions(n int, more ...string) Options {
+	o := Options{call: c, n: n}
 	switch v := c.arg(n).(type) {
 	case *lua.LNilType:
 		o.t = c.L.NewTable()
@@ -57,14 +55,17 @@ func (c *call) optionsAnd(n int, more []string) *options {
 	c.keys.read()
 	if len(more) > 0 {
 		o.allow(slices.Concat(c.keys.names, more))
-		return o
+	} else {
+		o.refuse(c.keys.known, c.keys.names)
 	}
-	o.refuse(c.keys.known, c.keys.names)
 	return o
 }
 
+// optionsOf returns the options in a table that is argument n or an element of it.
+func (c *Call) optionsOf(n int, t *lua.LTable) Options { return Options{call: c, n: n, t: t} }
+
 // allow raises if the table has a key that is not in names.
-func (o *options) allow(names []string) {
+func (o *Options) allow(names []string) {
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true
@@ -73,7 +74,7 @@ func (o *options) allow(names []string) {
 }
 
 // refuse raises for the first unknown key in sorted order, so that the error is deterministic.
-func (o *options) refuse(known map[string]bool, names []string) {
+func (o *Options) refuse(known map[string]bool, names []string) {
 	var strange []string
 	o.t.ForEach(func(k, _ lua.LValue) {
 		if s, ok := k.(lua.LString); !ok || !known[string(s)] {
@@ -84,22 +85,22 @@ func (o *options) refuse(known map[string]bool, names []string) {
 		return
 	}
 	sort.Strings(strange)
-	o.fault("%s", unknown("option", strange[0], sortedStrings(slices.Clone(names))))
+	o.fault("%s", unknown("option", strange[0], slices.Sorted(slices.Values(names))))
 }
 
 // fault raises an error about the whole table.
-func (o *options) fault(format string, args ...any) { o.c.argError(o.n, format, args...) }
+func (o *Options) fault(format string, args ...any) { o.call.argError(o.n, format, args...) }
 
 // wrong raises an error about one option.
-func (o *options) wrong(key, format string, args ...any) {
+func (o *Options) wrong(key, format string, args ...any) {
 	o.fault("option '%s': %s", key, fmt.Sprintf(format, args...))
 }
 
-func (o *options) get(key string) lua.LValue { return o.t.RawGetString(key) }
+func (o *Options) get(key string) lua.LValue { return o.t.RawGetString(key) }
 
-func (o *options) has(key string) bool { return o.get(key) != lua.LNil }
+func (o *Options) has(key string) bool { return o.get(key) != lua.LNil }
 
-func (o *options) str(key, missing string) string {
+func (o *Options) str(key, missing string) string {
 	v := o.get(key)
 	if v == lua.LNil {
 		return missing
@@ -111,7 +112,7 @@ func (o *options) str(key, missing string) string {
 	return string(s)
 }
 
-func (o *options) need(keys ...string) {
+func (o *Options) need(keys ...string) {
 	for _, key := range keys {
 		if !o.has(key) {
 			o.fault("option '%s' is missing", key)
@@ -120,7 +121,7 @@ func (o *options) need(keys ...string) {
 }
 
 // exactlyOne raises unless exactly one of the options is given.
-func (o *options) exactlyOne(keys ...string) {
+func (o *Options) exactlyOne(keys ...string) {
 	n := 0
 	for _, key := range keys {
 		if o.has(key) {
@@ -132,7 +133,7 @@ func (o *options) exactlyOne(keys ...string) {
 	}
 }
 
-func (o *options) bool(key string, missing bool) bool {
+func (o *Options) bool(key string, missing bool) bool {
 	v := o.get(key)
 	if v == lua.LNil {
 		return missing
@@ -144,7 +145,7 @@ func (o *options) bool(key string, missing bool) bool {
 	return bool(b)
 }
 
-func (o *options) whole(key string, missing, lo, hi int64) int64 {
+func (o *Options) whole(key string, missing, lo, hi int64) int64 {
 	v := o.get(key)
 	if v == lua.LNil {
 		return missing
@@ -156,7 +157,7 @@ func (o *options) whole(key string, missing, lo, hi int64) int64 {
 	return n
 }
 
-func (o *options) number(key string, missing float64) float64 {
+func (o *Options) number(key string, missing float64) float64 {
 	v := o.get(key)
 	if v == lua.LNil {
 		return missing
@@ -169,7 +170,7 @@ func (o *options) number(key string, missing float64) float64 {
 }
 
 // quantity reads a number in the base unit, or a string with a unit that parse accepts.
-func (o *options) quantity(key, base string, parse func(string) (int64, error)) float64 {
+func (o *Options) quantity(key, base string, parse func(string) (int64, error)) float64 {
 	s, ok := o.get(key).(lua.LString)
 	if !ok {
 		return o.number(key, 0)
@@ -182,7 +183,7 @@ func (o *options) quantity(key, base string, parse func(string) (int64, error)) 
 }
 
 // size reads an integer number of bytes, or a string with a unit.
-func (o *options) size(key string) int64 {
+func (o *Options) size(key string) int64 {
 	if _, ok := o.get(key).(lua.LNumber); ok {
 		return o.whole(key, 0, 0, maxInt)
 	}
@@ -190,10 +191,10 @@ func (o *options) size(key string) int64 {
 }
 
 // rate reads bits per second, or a string with a unit.
-func (o *options) rate(key string) float64 { return o.quantity(key, "bit/s", spec.ParseRate) }
+func (o *Options) rate(key string) float64 { return o.quantity(key, "bit/s", spec.ParseRate) }
 
 // seconds reads seconds, or a string with a unit, and returns nanoseconds.
-func (o *options) seconds(key string) (ns int64, given bool) {
+func (o *Options) seconds(key string) (ns int64, given bool) {
 	v := o.get(key)
 	if v == lua.LNil {
 		return 0, false
@@ -205,7 +206,7 @@ func (o *options) seconds(key string) (ns int64, given bool) {
 	return ns, true
 }
 
-func (o *options) policy(missing session.Policy) session.Policy {
+func (o *Options) policy(missing session.Policy) session.Policy {
 	text := o.str("policy", "")
 	if text == "" {
 		return missing
@@ -215,4 +216,20 @@ func (o *options) policy(missing session.Policy) session.Policy {
 		o.wrong("policy", "%v", err)
 	}
 	return p
+}
+
+// duration reads seconds, or a string with a unit, and returns ns.
+func duration(v lua.LValue) (int64, error) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		s := float64(v)
+		if s >= 0 && s <= 9e9 {
+			return int64(math.Round(s * 1e9)), nil
+		}
+		return 0, fmt.Errorf("0 to 9e9 seconds expected, got %s", describe(v))
+	case lua.LString:
+		ns, err := spec.ParseDuration(string(v))
+		return ns, spec.OrNumber(err, "s")
+	}
+	return 0, fmt.Errorf("seconds or text such as \"5ms\" expected, got %s", describe(v))
 }

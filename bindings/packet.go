@@ -18,7 +18,7 @@ type packet struct {
 	seg, i int
 }
 
-func (*packet) luaType() string { return "packet" }
+func (*packet) LuaType() string { return "packet" }
 
 var packetType = &typeDef{
 	name: "packet",

@@ -19,7 +19,7 @@ type queue struct {
 	gone string // where and to which task it was handed over
 }
 
-func (*queue) luaType() string { return "queue" }
+func (*queue) LuaType() string { return "queue" }
 
 var queueType = &typeDef{
 	name: "queue",

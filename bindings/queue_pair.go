@@ -54,7 +54,7 @@ func (c *call) connectByHand(i *iface, o *options) (*session.Conn, error) {
 	if o.has("address") || o.has("src_addr") || o.has("private_data") {
 		o.wrong("qp", "a connection that is made by hand has no address to connect to: leave out address, src_addr and private_data")
 	}
-	end := &options{c: c, n: o.n, t: t}
+	end := newOptions(c, o.n, t)
 	end.allow(pairKeys)
 	known, _ := t.Next(lua.LNil)
 	var peer session.QueuePair

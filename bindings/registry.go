@@ -49,12 +49,12 @@ type liveType struct {
 
 // newObject wraps a value as userdata.
 func (rt *Runtime) newObject(value named) *lua.LUserData {
-	return &lua.LUserData{Value: value, Metatable: rt.live(value.luaType()).meta}
+	return &lua.LUserData{Value: value, Metatable: rt.live(value.LuaType()).meta}
 }
 
 // newLasting wraps a value that scripts use once per burst: its methods are found without a call into Go, at the cost of a table per object.
 func (rt *Runtime) newLasting(value named) *lua.LUserData {
-	t := rt.live(value.luaType())
+	t := rt.live(value.LuaType())
 	object := &lua.LUserData{Value: value}
 	own, methods, others := rt.root.NewTable(), rt.root.NewTable(), rt.root.NewTable()
 	t.meta.ForEach(own.RawSet)
@@ -209,6 +209,7 @@ func (rt *Runtime) list(texts []string) *lua.LTable {
 	return t
 }
 
+// sortedStrings sorts s and returns it.
 func sortedStrings(s []string) []string {
 	sort.Strings(s)
 	return s

@@ -122,7 +122,7 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 	if !ok {
 		return nil
 	}
-	d := &options{c: o.c, n: o.n, t: t}
+	d := newOptions(o.c, o.n, t)
 	d.allow([]string{"endianness", "input_type", "output_type"})
 	d.need("input_type", "output_type")
 	return &session.DataTypes{Input: d.choice("input_type", spec.InputTypes...), Output: d.choice("output_type", spec.OutputTypes...),
@@ -275,7 +275,7 @@ type presence struct {
 	n, count int
 }
 
-func (*presence) luaType() string { return "presence" }
+func (*presence) LuaType() string { return "presence" }
 
 func (p *presence) has(i int) bool { return p.bits[i/64]>>(i%64)&1 != 0 }
 

@@ -39,7 +39,7 @@ func sessionRewrite(c *call) int {
 	o := selfSession(c)
 	var f *packetFormat
 	if t, ok := c.arg(1).(*lua.LTable); ok {
-		f = (&options{c: c, n: 1, t: t}).format()
+		f = newOptions(c, 1, t).format()
 	}
 	names := slices.Concat(session.FieldNames(), wideNames)
 	if f != nil {
@@ -70,8 +70,8 @@ func (c *call) optionsAndFields(n int, names []string) *options {
 		}
 	})
 	c.keys.read()
-	(&options{c: c, n: n, t: named}).allow(slices.Concat(c.keys.names, names))
-	return &options{c: c, n: n, t: t}
+	newOptions(c, n, named).allow(slices.Concat(c.keys.names, names))
+	return newOptions(c, n, t)
 }
 
 func (o *options) rewriteChecksums() session.Csum {

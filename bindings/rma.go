@@ -233,7 +233,7 @@ type lease struct {
 	of *RunningSession
 }
 
-func (*lease) luaType() string { return "lease" }
+func (*lease) LuaType() string { return "lease" }
 
 var leaseType = &typeDef{
 	name: "lease",

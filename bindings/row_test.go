@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,39 +12,6 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 )
-
-// TestParseRow parses a row with every possible element.
-func TestParseRow(t *testing.T) {
-	n, err := parseRow("get", `- a? string | fun(x: integer, y: any) | "a = b, c: d" | nil = "x: y", ns: the first,
-		  and more
-		- ... any: others
-		. key integer = 5, us: how long
-		-> burst | failure
-		Words go on
-		here.
-
-		A second paragraph.
-		> local b = get()
-		>   print(b)`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Name{Name: "get",
-		Args: []Value{{"a", `string | fun(x: integer, y: any) | "a = b, c: d" | nil`, `"x: y"`, "ns", "the first, and more", true},
-			{"...", "any", "", "", "others", true}},
-		Options: []Value{{"key", "integer", "5", "us", "how long", true}},
-		Results: []Value{{Type: "burst | failure"}},
-		Words:   "Words go on here.\n\nA second paragraph.", Example: "local b = get()\n  print(b)"}
-	if got, want := fmt.Sprintf("%+v", n), fmt.Sprintf("%+v", want); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if call := n.Call(); call != "get(a, ..., {key})" {
-		t.Error(call)
-	}
-	if _, err := parseRow("bad", "- Name"); err == nil {
-		t.Error("a name without a type was taken")
-	}
-}
 
 // TestRows checks that each name has words and an example, that each argument, option and result has a known type, and that arguments and options
 // have a unit or words.
@@ -59,7 +27,7 @@ func TestRows(t *testing.T) {
 			}
 		}
 		for _, v := range s.Elements {
-			for _, fault := range v.faults(known) {
+			for _, fault := range typeFaults(&v, known) {
 				t.Errorf("%s: element %s: %s", s.Name, v.Name, fault)
 			}
 		}
@@ -97,7 +65,7 @@ func rowFaults(n *Name, known []string) (faults []string) {
 		faults = append(faults, "a field holds one value")
 	}
 	for _, v := range slices.Concat(n.Args, n.Options) {
-		for _, fault := range v.faults(known) {
+		for _, fault := range typeFaults(&v, known) {
 			faults = append(faults, v.Name+": "+fault)
 		}
 		if v.Unit == "" && v.Words == "" {
@@ -105,7 +73,7 @@ func rowFaults(n *Name, known []string) (faults []string) {
 		}
 	}
 	for _, v := range n.Results {
-		faults = append(faults, v.faults(known)...)
+		faults = append(faults, typeFaults(&v, known)...)
 	}
 	return faults
 }
@@ -116,8 +84,8 @@ var (
 	typeName  = regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*`)
 )
 
-// faults returns what is wrong with the type of the value: it is missing, or names an unknown type.
-func (v *Value) faults(known []string) (faults []string) {
+// typeFaults returns what is wrong with the type of the value: it is missing, or names an unknown type.
+func typeFaults(v *Value, known []string) (faults []string) {
 	if v.Type == "" {
 		faults = append(faults, "no type")
 	}
@@ -156,9 +124,11 @@ func TestRowFaults(t *testing.T) {
 // TestOptionsRead checks that the code reads every option listed in a row (unlisted options are refused).
 func TestOptionsRead(t *testing.T) {
 	files, err := filepath.Glob("*.go")
-	if err != nil {
+	below, err2 := filepath.Glob("*/*.go")
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
+	files = append(files, below...)
 	var code strings.Builder
 	for _, file := range files {
 		if !strings.HasSuffix(file, "_test.go") {

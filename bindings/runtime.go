@@ -39,7 +39,7 @@ type Runtime struct {
 	LoadModule func(L *lua.LState, name string) (*lua.LFunction, error)
 
 	root      *lua.LState          // the state's main thread; a coroutine is another
-	defs      map[string]*typeDef  // by luaType
+	defs      map[string]*typeDef  // by LuaType
 	types     map[string]*liveType // registered so far
 	leases    *session.Leases      // held by the state
 	random    random

@@ -17,7 +17,7 @@ type sessionHandle struct {
 	config lua.LValue
 }
 
-func (*sessionHandle) luaType() string { return "session" }
+func (*sessionHandle) LuaType() string { return "session" }
 
 var sessionType = &typeDef{
 	name: "session",

@@ -10,7 +10,7 @@ import (
 func oneOf(words []string) string { return `"` + strings.Join(words, `" | "`) + `"` }
 
 // shapes are the named types of arguments and results: their rows have the plain type as result, or their keys.
-var shapes = []field{
+var shapes = []struct{ name, doc string }{
 	{"duration", `-> number | string
 		Seconds, or text with a unit: ns, us, ms, s, min or h. A number as text has no unit and is refused.
 		> daqiri.sleep("5ms")`},

@@ -14,7 +14,7 @@ type stage struct {
 	of *RunningSession
 }
 
-func (*stage) luaType() string { return "stage" }
+func (*stage) LuaType() string { return "stage" }
 
 var stageType = &typeDef{
 	name: "stage",

@@ -16,7 +16,7 @@ type taskHandle struct {
 	handler *lua.LFunction // on_message
 }
 
-func (*taskHandle) luaType() string { return "task" }
+func (*taskHandle) LuaType() string { return "task" }
 
 var taskType = &typeDef{
 	name: "task",

@@ -18,7 +18,7 @@ type template struct {
 	everybody bool // frames are broadcast by default, not on request
 }
 
-func (*template) luaType() string { return "template" }
+func (*template) LuaType() string { return "template" }
 
 var templateType = &typeDef{
 	name: "template",
@@ -50,7 +50,7 @@ var payloadOptions = []string{"bytes", "format", "payload", "payload_bytes", "va
 func queueTemplate(c *call) int {
 	q := selfQueue(c, false)
 	f := c.templateFormat()
-	o := c.optionsAnd(1, f.settable())
+	o := c.options(1, f.settable()...)
 	if q.q.Layer() != "frame" {
 		o.allow(slices.Concat(payloadOptions, f.settable()))
 	}
@@ -121,7 +121,7 @@ func (c *call) templateFormat() *packetFormat {
 	if !ok {
 		return nil
 	}
-	return (&options{c: c, n: 1, t: t}).format()
+	return newOptions(c, 1, t).format()
 }
 
 // settable returns the names for which a template accepts values.
@@ -231,7 +231,7 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 		out.Step = step
 		return out
 	}
-	in := &options{c: o.c, n: o.n, t: t}
+	in := newOptions(o.c, o.n, t)
 	if !in.has("bit_width") {
 		in.allow(varyKeys)
 	}

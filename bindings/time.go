@@ -16,7 +16,7 @@ import (
 // timestamp is a value of daqiri.time: absolute time in ns since the epoch (UTC). Cold, but hand-written because it has operators.
 type timestamp int64
 
-func (timestamp) luaType() string { return "time" }
+func (timestamp) LuaType() string { return "time" }
 
 // String formats the time as RFC 3339, with nanoseconds if there are any.
 func (m timestamp) String() string { return time.Unix(0, int64(m)).UTC().Format(time.RFC3339Nano) }
@@ -142,22 +142,6 @@ func epochTime(text string) (timestamp, error) {
 		return 0, fmt.Errorf("\"@%s\" is not a time in seconds since the epoch", clip(text, 40))
 	}
 	return timestamp(s*1e9 + ns), nil
-}
-
-// duration reads seconds, or a string with a unit, and returns ns.
-func duration(v lua.LValue) (int64, error) {
-	switch v := v.(type) {
-	case lua.LNumber:
-		s := float64(v)
-		if s >= 0 && s <= 9e9 {
-			return int64(math.Round(s * 1e9)), nil
-		}
-		return 0, fmt.Errorf("0 to 9e9 seconds expected, got %s", describe(v))
-	case lua.LString:
-		ns, err := spec.ParseDuration(string(v))
-		return ns, spec.OrNumber(err, "s")
-	}
-	return 0, fmt.Errorf("seconds or text such as \"5ms\" expected, got %s", describe(v))
 }
 
 func timestampAdd(c *call) int {

@@ -16,7 +16,7 @@ type timer struct {
 	once  bool
 }
 
-func (*timer) luaType() string { return "timer" }
+func (*timer) LuaType() string { return "timer" }
 
 var timerType = &typeDef{
 	name: "timer",

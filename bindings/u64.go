@@ -9,11 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// u64 is a 64-bit unsigned integer in Lua, for values above a number's precision. Hot: hand-written metatable.
-type u64 uint64
-
-func (u64) luaType() string { return "u64" }
-
+// u64Type is hot: it has a hand-written metatable.
 var u64Type = &typeDef{
 	name: "u64",
 	self: "u",

@@ -136,7 +136,7 @@ func (o *options) rotation() (r session.Rotation) {
 		}
 		return r
 	}
-	in := &options{c: o.c, n: o.n, t: t}
+	in := newOptions(o.c, o.n, t)
 	in.allow([]string{"packets", "seconds", "size"})
 	r.Bytes = uint64(in.size("size"))
 	r.Packets = uint64(in.whole("packets", 0, 1, 1<<53))
