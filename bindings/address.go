@@ -10,6 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -18,7 +19,7 @@ func fieldValue(name string, v lua.LValue, f session.Field) (uint64, error) {
 	s, ok := v.(lua.LString)
 	switch {
 	case !ok:
-		return unsigned(v, int(f.BitWidth))
+		return row.Unsigned(v, int(f.BitWidth))
 	case strings.HasPrefix(name, "eth_"):
 		mac, err := parseMAC(string(s))
 		return binary.BigEndian.Uint64(append([]byte{0, 0}, mac[:]...)), err
@@ -30,7 +31,7 @@ func fieldValue(name string, v lua.LValue, f session.Field) (uint64, error) {
 		b := a.As4()
 		return uint64(binary.BigEndian.Uint32(b[:])), nil
 	}
-	return 0, fmt.Errorf("a number expected, got %s", describe(v))
+	return 0, fmt.Errorf("a number expected, got %s", row.Describe(v))
 }
 
 // fieldText formats a field's value as fieldValue reads it.

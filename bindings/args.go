@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // arg is one argument that a script declares.
@@ -22,7 +24,7 @@ type arg struct {
 // moduleArgs implements daqiri.args: it parses the declared script arguments and returns them by name. A declaration is a default value, or a
 // table with value (or the first element), type, unit, help, choices and required.
 func moduleArgs(c *call) int {
-	t := c.table(1, "table of arguments")
+	t := c.Table(1, "table of arguments")
 	declared := c.declare(t)
 	if c.rt.Main {
 		c.rt.Shared.setUsage(usage(c.rt.Script, declared))
@@ -32,11 +34,11 @@ func moduleArgs(c *call) int {
 		err = unknownEnv(c.rt.Env, declared)
 	}
 	if err != nil {
-		raiseError(c.L, &ArgsError{fmt.Errorf("%w (--help behind the script lists its arguments)", err)})
+		row.RaiseError(c.L, &ArgsError{fmt.Errorf("%w (--help behind the script lists its arguments)", err)})
 	}
 	if help {
 		_, err := io.WriteString(c.rt.Stdout, c.rt.Shared.Usage())
-		c.check(err)
+		c.Check(err)
 		c.rt.exit(c.L, 0)
 	}
 	out := c.L.NewTable()
@@ -50,10 +52,10 @@ func moduleArgs(c *call) int {
 		v := a.missing
 		if ok {
 			if v, err = c.rt.parseArg(a, text); err != nil {
-				raiseError(c.L, &ArgsError{fmt.Errorf("--%s: %w", a.name, err)})
+				row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s: %w", a.name, err)})
 			}
 		} else if a.required {
-			raiseError(c.L, &ArgsError{fmt.Errorf("--%s is missing: %s", a.name, a.help)})
+			row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s is missing: %s", a.name, a.help)})
 		}
 		out.RawSetString(a.name, v)
 	}
@@ -63,9 +65,9 @@ func moduleArgs(c *call) int {
 				return "" // declared without a value
 			}
 		}
-		return unknown("argument", key, names)
+		return row.Unknown("argument", key, names)
 	})
-	return c.push(out)
+	return c.Push(out)
 }
 
 // declare reads the table of declarations and returns them sorted by name.
@@ -74,7 +76,7 @@ func (c *call) declare(t *lua.LTable) []arg {
 	t.ForEach(func(k, v lua.LValue) {
 		name, ok := k.(lua.LString)
 		if !ok {
-			c.argError(1, "names expected as keys, got %s", describe(k))
+			c.ArgError(1, "names expected as keys, got %s", row.Describe(k))
 		}
 		a := arg{name: string(name), missing: v}
 		if table, ok := v.(*lua.LTable); ok {
@@ -86,7 +88,7 @@ func (c *call) declare(t *lua.LTable) []arg {
 		switch a.kind {
 		case "string", "number", "boolean", "list":
 		default:
-			c.argError(1, "%s: its type is one of string, number, boolean, list, not %s", name, a.kind)
+			c.ArgError(1, "%s: its type is one of string, number, boolean, list, not %s", name, a.kind)
 		}
 		list = append(list, a)
 	})
@@ -100,15 +102,15 @@ func (c *call) declaration(name string, t *lua.LTable) arg {
 		if k == lua.LNumber(1) {
 			k = lua.LString("value")
 		}
-		o.t.RawSet(k, v)
+		o.Table.RawSet(k, v)
 	})
-	o.allow([]string{"value", "type", "unit", "help", "choices", "required"})
-	a := arg{name: name, missing: o.get("value"), kind: o.str("type", ""), unit: o.str("unit", ""),
-		help: o.str("help", ""), required: o.bool("required", false)}
-	if list, ok := o.get("choices").(*lua.LTable); ok {
+	o.Allow([]string{"value", "type", "unit", "help", "choices", "required"})
+	a := arg{name: name, missing: o.Get("value"), kind: o.Str("type", ""), unit: o.Str("unit", ""),
+		help: o.Str("help", ""), required: o.Bool("required", false)}
+	if list, ok := o.Get("choices").(*lua.LTable); ok {
 		list.ForEach(func(_, v lua.LValue) { a.choices = append(a.choices, v.String()) })
-	} else if o.has("choices") {
-		o.wrong("choices", "a list expected, got %s", describe(o.get("choices")))
+	} else if o.Has("choices") {
+		o.Wrong("choices", "a list expected, got %s", row.Describe(o.Get("choices")))
 	}
 	of := "string" // type of the default value
 	if a.missing != lua.LNil {
@@ -121,10 +123,10 @@ func (c *call) declaration(name string, t *lua.LTable) arg {
 		a.kind = of
 	}
 	if a.missing != lua.LNil && a.kind != of {
-		o.fault("%s: its default is %s, and its type %s", name, describe(a.missing), a.kind)
+		o.Raise("%s: its default is %s, and its type %s", name, row.Describe(a.missing), a.kind)
 	}
 	if a.missing != lua.LNil && len(a.choices) > 0 && !slices.Contains(a.choices, a.missing.String()) {
-		o.fault("%s: its default is not one of %s", name, strings.Join(a.choices, ", "))
+		o.Raise("%s: its default is not one of %s", name, strings.Join(a.choices, ", "))
 	}
 	return a
 }

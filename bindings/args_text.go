@@ -11,6 +11,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
@@ -41,7 +42,7 @@ func splitArgs(words []string, declared []arg) (given map[string]string, help bo
 		}
 		switch {
 		case !known:
-			return nil, false, fmt.Errorf("%s", unknown("argument", word, dashed(names)))
+			return nil, false, fmt.Errorf("%s", row.Unknown("argument", word, dashed(names)))
 		case hasValue:
 		case kind == "boolean" && (i+1 == len(words) || !isTruth(words[i+1])):
 			value = "true"
@@ -64,7 +65,7 @@ func unknownEnv(env map[string]string, declared []arg) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		if !slices.Contains(names, key) {
-			return fmt.Errorf("-e %s: %s", key, unknown("argument", key, names))
+			return fmt.Errorf("-e %s: %s", key, row.Unknown("argument", key, names))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 )
 
@@ -84,12 +85,12 @@ var arrayType = &typeDef{
 	},
 	meta: []entry{
 		{name: "__len", fn: func(c *call) int {
-			a, _ := userdata[*arrayObject](c.L.Get(1))
-			return c.push(lua.LNumber(a.a.N))
+			a, _ := row.Userdata[*arrayObject](c.L.Get(1))
+			return c.Push(lua.LNumber(a.a.N))
 		}},
 		{name: "__tostring", fn: func(c *call) int {
-			a, _ := userdata[*arrayObject](c.L.Get(1))
-			return c.push(lua.LString(a.a.String()))
+			a, _ := row.Userdata[*arrayObject](c.L.Get(1))
+			return c.Push(lua.LString(a.a.String()))
 		}},
 	},
 }
@@ -98,32 +99,32 @@ func selfArray(c *call) *kernel.Array { return receiver[*arrayObject](c, "array"
 
 // moduleArray implements daqiri.array{}.
 func moduleArray(c *call) int {
-	c.atMost(1)
+	c.AtMost(1)
 	o := c.options(1)
-	o.need("kind", "type", "shape")
+	o.Need("kind", "type", "shape")
 	kind := o.choice("kind", kernel.Kinds...)
 	typ := o.choice("type", kernel.TypeNames()...)
 	a, err := kernel.NewArray(kind, typ, o.shape("shape"), o.gpuNumber())
-	c.check(err)
-	return c.push(c.rt.newObject(&arrayObject{a}))
+	c.Check(err)
+	return c.Push(c.rt.newObject(&arrayObject{a}))
 }
 
 const maxDimensions = 8
 
 // shape reads a number of elements, or a list with one number per dimension.
 func (o *options) shape(key string) []int {
-	t, ok := o.get(key).(*lua.LTable)
+	t, ok := o.Get(key).(*lua.LTable)
 	if !ok {
-		return []int{int(o.whole(key, 1, 1, maxInt))}
+		return []int{int(o.Whole(key, 1, 1, row.MaxInt))}
 	}
 	if t.Len() < 1 || t.Len() > maxDimensions {
-		o.wrong(key, "a list of 1 to %d numbers expected", maxDimensions)
+		o.Wrong(key, "a list of 1 to %d numbers expected", maxDimensions)
 	}
 	var shape []int
 	for i := range t.Len() {
-		n, err := wholeNumber(t.RawGetInt(i+1), 1, maxInt)
+		n, err := row.WholeNumber(t.RawGetInt(i+1), 1, row.MaxInt)
 		if err != nil {
-			o.wrong(key, "%v", err)
+			o.Wrong(key, "%v", err)
 		}
 		shape = append(shape, int(n))
 	}
@@ -146,69 +147,69 @@ func (rt *Runtime) element(v any) lua.LValue {
 func (c *call) elementAt(a *kernel.Array, n int) int {
 	at := make([]int, n)
 	for i := range at {
-		at[i] = int(c.whole(i+1, "index", 1, maxInt)) - 1
+		at[i] = int(c.Whole(i+1, "index", 1, row.MaxInt)) - 1
 	}
 	k, err := a.Index(at)
-	c.check(err)
+	c.Check(err)
 	return k
 }
 
 func arrayGet(c *call) int {
 	a := selfArray(c)
-	if c.count() == 0 {
+	if c.Count() == 0 {
 		t := c.L.CreateTable(a.N, 0)
-		c.check(a.Each(func(v any) { t.Append(c.rt.element(v)) }))
-		return c.push(t)
+		c.Check(a.Each(func(v any) { t.Append(c.rt.element(v)) }))
+		return c.Push(t)
 	}
-	v, err := a.Get(c.elementAt(a, c.count()))
-	c.check(err)
-	return c.push(c.rt.element(v))
+	v, err := a.Get(c.elementAt(a, c.Count()))
+	c.Check(err)
+	return c.Push(c.rt.element(v))
 }
 
 func arraySet(c *call) int {
 	a := selfArray(c)
-	n := c.count()
-	switch v := c.arg(n).(type) {
+	n := c.Count()
+	switch v := c.Arg(n).(type) {
 	case *lua.LTable:
-		c.atMost(1)
+		c.AtMost(1)
 		values := make([]float64, v.Len())
 		for i := range values {
 			f, ok := v.RawGetInt(i + 1).(lua.LNumber)
 			if !ok {
-				c.argError(1, "element %d: a number expected, got %s", i+1, describe(v.RawGetInt(i+1)))
+				c.ArgError(1, "element %d: a number expected, got %s", i+1, row.Describe(v.RawGetInt(i+1)))
 			}
 			values[i] = float64(f)
 		}
-		c.check(a.SetAll(values))
+		c.Check(a.SetAll(values))
 	case lua.LString:
-		c.atMost(1)
+		c.AtMost(1)
 		if len(v) != a.N*a.Type.Bytes {
-			c.argError(1, "%d bytes expected, got %d", a.N*a.Type.Bytes, len(v))
+			c.ArgError(1, "%d bytes expected, got %d", a.N*a.Type.Bytes, len(v))
 		}
-		c.check(a.SetBytes(0, []byte(v)))
+		c.Check(a.SetBytes(0, []byte(v)))
 	default:
 		f, ok := v.(lua.LNumber)
 		if !ok {
-			c.wanted(n, "number, list or string")
+			c.Wanted(n, "number, list or string")
 		}
-		c.check(a.Set(c.elementAt(a, n-1), float64(f)))
+		c.Check(a.Set(c.elementAt(a, n-1), float64(f)))
 	}
 	return 0
 }
 
 func arrayFill(c *call) int {
-	f, ok := c.arg(1).(lua.LNumber)
+	f, ok := c.Arg(1).(lua.LNumber)
 	if !ok {
-		c.wanted(1, "number")
+		c.Wanted(1, "number")
 	}
-	c.check(selfArray(c).Fill(float64(f)))
+	c.Check(selfArray(c).Fill(float64(f)))
 	return 0
 }
 
 // figure pushes a number computed from the elements, or raises err.
 func (c *call) figure(v any, err error) int {
-	c.check(err)
-	return c.push(c.rt.element(v))
+	c.Check(err)
+	return c.Push(c.rt.element(v))
 }
 
 func arraySum(c *call) int { return c.figure(selfArray(c).Sum()) }
@@ -217,13 +218,13 @@ func arrayMax(c *call) int { return c.figure(selfArray(c).Most()) }
 
 func arraySnapshot(c *call) int {
 	s, err := selfArray(c).Snapshot()
-	c.check(err)
-	return c.push(c.rt.newObject(&arrayObject{s}))
+	c.Check(err)
+	return c.Push(c.rt.newObject(&arrayObject{s}))
 }
 
 func arrayWrite(c *call) int {
 	a := selfArray(c)
-	return c.done(a.WriteFile(c.str(1, "file name"), c.options(2).bool("overwrite", c.rt.Open.Overwrite)))
+	return c.Done(a.WriteFile(c.Str(1, "file name"), c.options(2).Bool("overwrite", c.rt.Open.Overwrite)))
 }
 
 // arrayHistogram implements a:histogram: counts in equal bins from min to max, by default those of the array.
@@ -231,7 +232,7 @@ func arrayHistogram(c *call) int {
 	a := selfArray(c)
 	o := c.options(1)
 	lo, hi := math.Inf(1), math.Inf(-1)
-	c.check(a.Each(func(v any) {
+	c.Check(a.Each(func(v any) {
 		if f := kernel.Number(v); f == f && !math.IsInf(f, 0) {
 			lo, hi = min(lo, f), max(hi, f)
 		}
@@ -241,22 +242,22 @@ func arrayHistogram(c *call) int {
 	}
 	lo, hi = o.any("min", lo), o.any("max", hi)
 	if hi < lo {
-		o.fault("option 'max' is below 'min'")
+		o.Raise("option 'max' is below 'min'")
 	}
-	return c.push(c.histogram(lo, hi, int(o.whole("bins", 10, 1, 1<<16)), func(add func(f float64)) {
-		c.check(a.Each(func(v any) { add(kernel.Number(v)) }))
+	return c.Push(c.histogram(lo, hi, int(o.Whole("bins", 10, 1, 1<<16)), func(add func(f float64)) {
+		c.Check(a.Each(func(v any) { add(kernel.Number(v)) }))
 	}))
 }
 
 // any reads a number of either sign.
 func (o *options) any(key string, missing float64) float64 {
-	v := o.get(key)
+	v := o.Get(key)
 	if v == lua.LNil {
 		return missing
 	}
 	f, ok := v.(lua.LNumber)
 	if !ok || math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
-		o.wrong(key, "a number expected, got %s", describe(v))
+		o.Wrong(key, "a number expected, got %s", row.Describe(v))
 	}
 	return float64(f)
 }

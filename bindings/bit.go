@@ -6,6 +6,8 @@ import (
 	"math/bits"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // bitModule operates on 32 bits and returns signed numbers like LuaJIT's bit; with a u64 operand it operates on 64 bits.
@@ -77,12 +79,12 @@ func rotate(v uint64, n, width int) uint64 {
 
 // bitOperand reads argument n as a number modulo 2^32, sign-extended, or as a u64.
 func (c *call) bitOperand(n int) (v uint64, width int) {
-	if u, ok := userdata[u64](c.arg(n)); ok {
+	if u, ok := row.Userdata[row.U64](c.Arg(n)); ok {
 		return uint64(u), 64
 	}
-	f, ok := c.arg(n).(lua.LNumber)
+	f, ok := c.Arg(n).(lua.LNumber)
 	if !ok || math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
-		c.wanted(n, "number or u64")
+		c.Wanted(n, "number or u64")
 	}
 	m := math.Mod(math.RoundToEven(float64(f)), 1<<32)
 	if m < 0 {
@@ -93,15 +95,15 @@ func (c *call) bitOperand(n int) (v uint64, width int) {
 
 func (c *call) pushBits(v uint64, width int) int {
 	if width == 64 {
-		return c.push(c.rt.newU64(v))
+		return c.Push(c.rt.newU64(v))
 	}
-	return c.push(lua.LNumber(int32(uint32(v))))
+	return c.Push(lua.LNumber(int32(uint32(v))))
 }
 
 func bitFold(op func(a, b uint64) uint64) function {
 	return func(c *call) int {
 		v, width := c.bitOperand(1)
-		for n := 2; n <= c.count(); n++ {
+		for n := 2; n <= c.Count(); n++ {
 			b, w := c.bitOperand(n)
 			v, width = op(v, b), max(w, width)
 		}
@@ -126,7 +128,7 @@ func bitShift(op func(v uint64, n, width int) uint64) function {
 }
 
 func bitToHex(c *call) int {
-	c.atMost(1)
+	c.AtMost(1)
 	v, width := c.bitOperand(1)
-	return c.push(lua.LString(fmt.Sprintf("%0*x", width/4, v<<(64-width)>>(64-width))))
+	return c.Push(lua.LString(fmt.Sprintf("%0*x", width/4, v<<(64-width)>>(64-width))))
 }

@@ -6,6 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -193,7 +194,7 @@ var burstType = &typeDef{
 			> b:tx_times(daqiri.time "now + 1ms", 1000)`},
 	},
 	meta: []entry{{name: "__tostring", fn: burstText}, {name: "__len", fn: func(c *call) int {
-		return c.push(lua.LNumber(selfBurst(c).b.N()))
+		return c.Push(lua.LNumber(selfBurst(c).b.N()))
 	}}},
 }
 
@@ -274,11 +275,11 @@ func burstField(rt *Runtime, L *lua.LState, self any, key lua.LValue) lua.LValue
 }
 
 func burstText(c *call) int {
-	b, _ := userdata[*burst](c.L.Get(1))
+	b, _ := row.Userdata[*burst](c.L.Get(1))
 	if !b.b.Live() {
-		return c.push(lua.LString("burst (" + b.gone() + ")"))
+		return c.Push(lua.LString("burst (" + b.gone() + ")"))
 	}
-	return c.push(lua.LString(fmt.Sprintf("burst of %d packets, %d bytes", b.b.N(), b.b.Bytes())))
+	return c.Push(lua.LString(fmt.Sprintf("burst of %d packets, %d bytes", b.b.N(), b.b.Bytes())))
 }
 
 // burstHandler is a registered on_burst function.
@@ -345,24 +346,24 @@ func (h *burstHandler) end(b *burst) {
 }
 
 func burstKeep(c *call) int {
-	c.check(selfBurst(c).b.Keep())
-	return c.push(c.L.Get(1))
+	c.Check(selfBurst(c).b.Keep())
+	return c.Push(c.L.Get(1))
 }
 
 // burstFree implements b:free: it frees the burst, or with {segment = n}, {packet = n} or both a part of it.
 func burstFree(c *call) int {
 	b := selfBurst(c)
 	o := c.options(1)
-	seg, i := int(o.whole("segment", 0, 1, int64(b.b.Segments())))-1, int(o.whole("packet", 0, 1, int64(b.b.N())))-1
+	seg, i := int(o.Whole("segment", 0, 1, int64(b.b.Segments())))-1, int(o.Whole("packet", 0, 1, int64(b.b.N())))-1
 	switch {
 	case seg >= 0 && i >= 0:
-		c.check(b.b.FreePacketSegment(seg, i))
+		c.Check(b.b.FreePacketSegment(seg, i))
 	case seg >= 0:
-		c.check(b.b.FreeSegment(seg))
+		c.Check(b.b.FreeSegment(seg))
 	case i >= 0:
-		c.check(b.b.FreePacket(i))
+		c.Check(b.b.FreePacket(i))
 	default:
-		c.check(b.b.Free())
+		c.Check(b.b.Free())
 		b.consumed(c.L, "freed")
 	}
 	return 0
@@ -370,22 +371,22 @@ func burstFree(c *call) int {
 
 func burstTruncate(c *call) int {
 	b := selfBurst(c)
-	c.check(b.b.Truncate(int(c.whole(1, "packets", 0, int64(b.b.N())))))
+	c.Check(b.b.Truncate(int(c.Whole(1, "packets", 0, int64(b.b.N())))))
 	return 0
 }
 
 func burstPeer(c *call) int {
 	b := selfBurst(c)
 	i := 0
-	if c.arg(1) != lua.LNil {
-		i = c.index(1, "packet", b.b.N())
+	if c.Arg(1) != lua.LNil {
+		i = c.Index(1, "packet", b.b.N())
 	}
 	peer, err := b.b.Peer(i)
-	c.check(err)
+	c.Check(err)
 	if peer == "" {
-		return c.push(lua.LNil)
+		return c.Push(lua.LNil)
 	}
-	return c.push(lua.LString(peer))
+	return c.Push(lua.LString(peer))
 }
 
 // burstSelect implements b:select: a burst of the packets that meet the condition, possibly empty.
@@ -393,17 +394,17 @@ func burstSelect(c *call) int {
 	b := selfBurst(c)
 	picked, err := b.b.Select(c.selector(1, c.formatArg(2)))
 	if err != nil {
-		return c.fail(err)
+		return c.Fail(err)
 	}
-	return c.push(c.rt.newBurst(picked, b.of))
+	return c.Push(c.rt.newBurst(picked, b.of))
 }
 
 // burstCount implements b:count: the number of packets that meet the condition.
 func burstCount(c *call) int {
 	b := selfBurst(c)
 	n, err := b.b.Count(c.selector(1, c.formatArg(2)))
-	c.check(err)
-	return c.push(lua.LNumber(n))
+	c.Check(err)
+	return c.Push(lua.LNumber(n))
 }
 
 // maxSelectors bounds the cache of compiled conditions, for scripts that generate condition texts.

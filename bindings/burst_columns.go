@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -13,10 +14,10 @@ import (
 
 // segment reads an optional segment number; the default is the first segment.
 func (c *call) segment(n int, b *burst) int {
-	if c.arg(n) == lua.LNil {
+	if c.Arg(n) == lua.LNil {
 		return 0
 	}
-	return c.index(n, "segment", b.b.Segments())
+	return c.Index(n, "segment", b.b.Segments())
 }
 
 func listOf[T uint32 | int64](c *call, values []T, zero int64) int {
@@ -24,13 +25,13 @@ func listOf[T uint32 | int64](c *call, values []T, zero int64) int {
 	for i, v := range values {
 		t.RawSetInt(i+1, lua.LNumber(int64(v)-zero))
 	}
-	return c.push(t)
+	return c.Push(t)
 }
 
 func burstLengths(c *call) int {
 	b := selfBurst(c)
 	lengths, err := b.b.Lengths(c.segment(1, b))
-	c.check(err)
+	c.Check(err)
 	return listOf(c, lengths, 0)
 }
 
@@ -44,7 +45,7 @@ func burstRxTimestamps(c *call) int {
 	for i, at := range b.b.RxTimes() {
 		t.RawSetInt(i+1, receiveTime(at, origin, lua.LFalse))
 	}
-	return c.push(t)
+	return c.Push(t)
 }
 
 // receiveTime converts a receive time to a Lua value; none is returned for a packet without one.
@@ -59,9 +60,9 @@ func receiveTime(at, origin int64, none lua.LValue) lua.LValue {
 func burstSetLengths(c *call) int {
 	b := selfBurst(c)
 	seg := c.segment(2, b)
-	c.check(b.b.Writable())
-	if _, ok := c.arg(1).(lua.LNumber); ok {
-		c.setLength(b, seg, -1, uint64(c.whole(1, "length", 0, maxInt)))
+	c.Check(b.b.Writable())
+	if _, ok := c.Arg(1).(lua.LNumber); ok {
+		c.setLength(b, seg, -1, uint64(c.Whole(1, "length", 0, row.MaxInt)))
 		return 0
 	}
 	values := c.values(1, b.b.N(), "lengths")
@@ -75,9 +76,9 @@ func burstSetLengths(c *call) int {
 func (c *call) setLength(b *burst, seg, i int, n uint64) {
 	err := b.b.SetLen(seg, i, int(min(n, math.MaxInt32)))
 	if errors.Is(err, session.ErrInvalid) {
-		c.argError(1, "%d bytes do not fit into a buffer", n)
+		c.ArgError(1, "%d bytes do not fit into a buffer", n)
 	}
-	c.check(err)
+	c.Check(err)
 }
 
 // burstTxTimes sets transmit times, in ns since the session's start, from a list or column; a single time applies to the first packet and the
@@ -85,13 +86,13 @@ func (c *call) setLength(b *burst, seg, i int, n uint64) {
 func burstTxTimes(c *call) int {
 	b := selfBurst(c)
 	times, err := b.b.TxTimes()
-	c.check(err)
+	c.Check(err)
 	start := b.of.s.StartTime()
 	first, single := int64(0), true
-	if at, ok := userdata[timestamp](c.arg(1)); ok {
+	if at, ok := row.Userdata[timestamp](c.Arg(1)); ok {
 		first = int64(at) - start
-	} else if _, ok := c.arg(1).(lua.LNumber); ok {
-		first = c.whole(1, "time", 0, maxInt)
+	} else if _, ok := c.Arg(1).(lua.LNumber); ok {
+		first = c.Whole(1, "time", 0, row.MaxInt)
 	} else {
 		single = false
 	}
@@ -102,19 +103,19 @@ func burstTxTimes(c *call) int {
 	}
 	if !single {
 		for i, v := range c.values(1, len(times), "times") {
-			if v > maxInt {
-				c.argError(1, "element %d: %d ns is not a time of this session", i+1, v)
+			if v > row.MaxInt {
+				c.ArgError(1, "element %d: %d ns is not a time of this session", i+1, v)
 			}
 			set(i, int64(v))
 		}
 		return 0
 	}
 	step := int64(0)
-	if c.arg(2) != lua.LNil {
-		step = c.whole(2, "distance", 0, maxInt)
+	if c.Arg(2) != lua.LNil {
+		step = c.Whole(2, "distance", 0, row.MaxInt)
 	}
 	if last := int64(len(times) - 1); last > 0 && step > (math.MaxInt64-start-max(first, 0))/last {
-		c.argError(2, "%d ns between %d packets: the last ones would have no time before 2262", step, len(times))
+		c.ArgError(2, "%d ns between %d packets: the last ones would have no time before 2262", step, len(times))
 	}
 	for i := range times {
 		set(i, first+int64(i)*step)
@@ -124,21 +125,21 @@ func burstTxTimes(c *call) int {
 
 // values reads a list of integers or a column with one value per packet.
 func (c *call) values(n, want int, what string) []uint64 {
-	if col, ok := userdata[*column](c.arg(n)); ok {
+	if col, ok := row.Userdata[*column](c.Arg(n)); ok {
 		if col.values.Len() != want {
-			c.argError(n, "%d %s for %d packets", col.values.Len(), what, want)
+			c.ArgError(n, "%d %s for %d packets", col.values.Len(), what, want)
 		}
 		return col.values.List()
 	}
-	t := c.table(n, "number, list or column of "+what)
+	t := c.Table(n, "number, list or column of "+what)
 	if t.Len() != want {
-		c.argError(n, "%d %s for %d packets", t.Len(), what, want)
+		c.ArgError(n, "%d %s for %d packets", t.Len(), what, want)
 	}
 	out := make([]uint64, want)
 	for i := range out {
-		v, err := unsigned(t.RawGetInt(i+1), 64)
+		v, err := row.Unsigned(t.RawGetInt(i+1), 64)
 		if err != nil {
-			c.argError(n, "element %d: %v", i+1, err)
+			c.ArgError(n, "element %d: %v", i+1, err)
 		}
 		out[i] = v
 	}
@@ -149,23 +150,23 @@ func (c *call) values(n, want int, what string) []uint64 {
 // true}, and returns the number of packets that have all of the fields.
 func burstSet(c *call) int {
 	b := selfBurst(c)
-	t := c.table(1, "table of fields")
+	t := c.Table(1, "table of fields")
 	csum := session.CsumKeep
-	if newOptions(c, 1, t).bool("checksums", b.b.Queue().Layer() == session.LayerFrame) {
+	if newOptions(c, 1, t).Bool("checksums", b.b.Queue().Layer() == session.LayerFrame) {
 		csum = session.CsumUpdate
 	}
-	c.check(b.b.Writable())
+	c.Check(b.b.Writable())
 	set := b.b.N()
 	for _, e := range c.fieldEntries(1, t, c.formatArg(2), "checksums", "step", "value") {
 		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
 			e.value = c.autoField(b.b.Queue(), e.name, t)
 		}
 		if err := e.changeable(); err != nil {
-			c.argError(1, "field '%s': %v", e.name, err)
+			c.ArgError(1, "field '%s': %v", e.name, err)
 		}
 		parts, err := e.parts()
 		if err != nil {
-			c.argError(1, "field '%s': %v", e.name, err)
+			c.ArgError(1, "field '%s': %v", e.name, err)
 		}
 		for _, p := range parts {
 			n := 0
@@ -174,11 +175,11 @@ func burstSet(c *call) int {
 			} else {
 				n, err = b.b.Set(p.Field, p.Start, p.Step, csum)
 			}
-			c.check(err)
+			c.Check(err)
 			set = min(set, n)
 		}
 	}
-	return c.push(lua.LNumber(set))
+	return c.Push(lua.LNumber(set))
 }
 
 // parts returns the field, or both halves of a 128-bit field.
@@ -196,10 +197,10 @@ func (e *fieldEntry) parts() ([]session.Rewrite, error) {
 func burstChecksums(c *call) int {
 	b := selfBurst(c)
 	i := -1
-	if c.arg(1) != lua.LNil {
-		i = c.index(1, "packet", b.b.N())
+	if c.Arg(1) != lua.LNil {
+		i = c.Index(1, "packet", b.b.N())
 	}
-	c.check(b.b.Checksums(i))
+	c.Check(b.b.Checksums(i))
 	return 0
 }
 
@@ -220,7 +221,7 @@ func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
 		}
 	}
 	if start, err = e.raw(first); err == nil {
-		step, err = unsigned(second, 64)
+		step, err = row.Unsigned(second, 64)
 	}
 	return start, step, err
 }
@@ -228,10 +229,10 @@ func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
 // burstFill implements b:fill: it writes the packets of a template into the burst.
 func burstFill(c *call) int {
 	b := selfBurst(c)
-	tpl, ok := userdata[*template](c.arg(1))
+	tpl, ok := row.Userdata[*template](c.Arg(1))
 	if !ok {
-		c.wanted(1, "template")
+		c.Wanted(1, "template")
 	}
-	c.check(b.b.Fill(tpl.t))
-	return c.push(c.L.Get(1))
+	c.Check(b.b.Fill(tpl.t))
+	return c.Push(c.L.Get(1))
 }

@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -22,10 +23,10 @@ const widestCell = 32
 // burstShow implements b:show{format, fields, n, csv}: the first packets as a table.
 func burstShow(c *call) int {
 	b := selfBurst(c)
-	c.check(b.b.Check())
+	c.Check(b.b.Check())
 	o := c.options(1)
 	f := o.format()
-	n := min(int(o.whole("n", 10, 1, maxInt)), b.b.N())
+	n := min(int(o.Whole("n", 10, 1, row.MaxInt)), b.b.N())
 	names := o.textList("fields")
 	if names == nil {
 		names = usualFields
@@ -34,8 +35,8 @@ func burstShow(c *call) int {
 		}
 	}
 	rows := c.shownRows(b, f, names, n)
-	if o.bool("csv", false) {
-		c.check(writeCSV(c.rt.Stdout, append([]string{"packet"}, names...), rows))
+	if o.Bool("csv", false) {
+		c.Check(writeCSV(c.rt.Stdout, append([]string{"packet"}, names...), rows))
 		return 0
 	}
 	text := tableText(append([]string{"packet"}, names...), rows)
@@ -43,20 +44,20 @@ func burstShow(c *call) int {
 		text += fmt.Sprintf("and %d more\n", more)
 	}
 	_, err := io.WriteString(c.rt.Stdout, text)
-	c.check(err)
+	c.Check(err)
 	return 0
 }
 
 // textList reads a list of strings; nil if the option is absent.
 func (o *options) textList(key string) (list []string) {
-	t, ok := o.get(key).(*lua.LTable)
-	if !ok && o.has(key) {
-		o.wrong(key, "a list of texts expected, got %s", describe(o.get(key)))
+	t, ok := o.Get(key).(*lua.LTable)
+	if !ok && o.Has(key) {
+		o.Wrong(key, "a list of texts expected, got %s", row.Describe(o.Get(key)))
 	}
 	for i := 1; ok && i <= t.Len(); i++ {
 		s, text := t.RawGetInt(i).(lua.LString)
 		if !text {
-			o.wrong(key, "element %d: a text expected, got %s", i, describe(t.RawGetInt(i)))
+			o.Wrong(key, "element %d: a text expected, got %s", i, row.Describe(t.RawGetInt(i)))
 		}
 		list = append(list, string(s))
 	}
@@ -89,7 +90,7 @@ func (c *call) shownRows(b *burst, f *packetFormat, names []string, n int) [][]s
 		if err == nil {
 			_, err = b.b.Eval(number, values, has)
 		}
-		c.check(err)
+		c.Check(err)
 		for i := range rows {
 			text := "-"
 			if has[i] != 0 {
@@ -135,10 +136,10 @@ func writeCSV(w io.Writer, head []string, rows [][]string) error {
 func tableText(head []string, rows [][]string) string {
 	all := append([][]string{head}, rows...)
 	wide := make([]int, len(head))
-	for _, row := range all {
-		for k, cell := range row {
-			row[k] = clip(cell, widestCell)
-			wide[k] = max(wide[k], utf8.RuneCountInString(row[k]))
+	for _, cells := range all {
+		for k, cell := range cells {
+			cells[k] = row.Clip(cell, widestCell)
+			wide[k] = max(wide[k], utf8.RuneCountInString(cells[k]))
 		}
 	}
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -82,12 +83,12 @@ var columnType = &typeDef{
 	},
 	meta: []entry{
 		{name: "__len", fn: func(c *call) int {
-			col, _ := userdata[*column](c.L.Get(1))
-			return c.push(lua.LNumber(col.values.Len()))
+			col, _ := row.Userdata[*column](c.L.Get(1))
+			return c.Push(lua.LNumber(col.values.Len()))
 		}},
 		{name: "__tostring", fn: func(c *call) int {
-			col, _ := userdata[*column](c.L.Get(1))
-			return c.push(lua.LString(fmt.Sprintf("column %s of %d packets", col.name, col.values.Len())))
+			col, _ := row.Userdata[*column](c.L.Get(1))
+			return c.Push(lua.LString(fmt.Sprintf("column %s of %d packets", col.name, col.values.Len())))
 		}},
 		{name: "__show", fn: columnShow},
 	},
@@ -97,19 +98,19 @@ var columnType = &typeDef{
 func burstColumn(c *call) int {
 	b := selfBurst(c)
 	format := c.formatArg(2)
-	if text, ok := c.arg(1).(lua.LString); ok {
+	if text, ok := c.Arg(1).(lua.LString); ok {
 		if _, named := session.FieldNamed(string(text)); !named && strings.ContainsAny(string(text), " ()+-*/%&|~<>") {
 			return c.numberColumn(b, string(text), format)
 		}
 	}
-	if text, ok := c.arg(1).(lua.LString); ok && format.moves(string(text)) {
+	if text, ok := c.Arg(1).(lua.LString); ok && format.moves(string(text)) {
 		return c.numberColumn(b, string(text), format)
 	}
 	name, f := c.fieldArg(1, format)
 	values, has := c.rt.columnRoom(b.b.N())
 	n, err := b.b.Column(f, values, has)
-	c.check(err)
-	return c.push(c.rt.newObject(newColumn(name, values, has, n, f.Flags&session.FieldSigned != 0)))
+	c.Check(err)
+	return c.Push(c.rt.newObject(newColumn(name, values, has, n, f.Flags&session.FieldSigned != 0)))
 }
 
 // numberColumn evaluates an expression such as "payload_len // 8" for each packet.
@@ -120,12 +121,12 @@ func (c *call) numberColumn(b *burst, text string, f *packetFormat) int {
 	}
 	number, err := remembered(known, text, f.fields(), session.CompileNumber)
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
 	values, has := c.rt.columnRoom(b.b.N())
 	n, err := b.b.Eval(number, values, has)
-	c.check(err)
-	return c.push(c.rt.newObject(newColumn(text, values, has, n, number.Signed)))
+	c.Check(err)
+	return c.Push(c.rt.newObject(newColumn(text, values, has, n, number.Signed)))
 }
 
 // columnRoom returns scratch space for a column of n packets, reused between calls to stay in the cache.
@@ -150,9 +151,9 @@ func (col *column) at(L *lua.LState, i int) lua.LValue {
 	switch v := col.values.At(i); {
 	case !col.present(i):
 		return lua.LNil
-	case col.signed && absolute(int64(v)) <= maxInt:
+	case col.signed && absolute(int64(v)) <= row.MaxInt:
 		return lua.LNumber(int64(v))
-	case v > maxInt:
+	case v > row.MaxInt:
 		lua51.Raise(L, "%s of packet %d is above 2^53, where a number would lose bits: use col:u64(%d)", col.name, i+1, i+1)
 		return nil
 	default:
@@ -193,21 +194,21 @@ func (rt *Runtime) columnValue(col *column, v uint64) lua.LValue {
 
 func columnU64(c *call) int {
 	col := receiver[*column](c, "column")
-	i := c.index(1, "packet", col.values.Len())
+	i := c.Index(1, "packet", col.values.Len())
 	if !col.present(i) {
-		return c.push(lua.LNil)
+		return c.Push(lua.LNil)
 	}
-	return c.push(c.rt.newU64(col.values.At(i)))
+	return c.Push(c.rt.newU64(col.values.At(i)))
 }
 
 // columnText implements tostring of a column: addresses in their notation, other values in decimal.
 func columnText(c *call) int {
 	col := receiver[*column](c, "column")
-	i := c.index(1, "packet", col.values.Len())
+	i := c.Index(1, "packet", col.values.Len())
 	if !col.present(i) {
-		return c.push(lua.LNil)
+		return c.Push(lua.LNil)
 	}
-	return c.push(lua.LString(fieldText(col.name, col.values.At(i), col.signed)))
+	return c.Push(lua.LString(fieldText(col.name, col.values.At(i), col.signed)))
 }
 
 // columnSum returns the sum as a number, or as a u64 above 2^53.
@@ -217,9 +218,9 @@ func columnSum(c *call) int {
 	exact := 0.0
 	col.each(func(v uint64) { sum += v; exact += col.float(v) })
 	if exact > math.MaxUint64 {
-		c.raise("the sum of %s does not fit into 64 bits", col.name)
+		c.Raise("the sum of %s does not fit into 64 bits", col.name)
 	}
-	return c.push(c.rt.columnValue(col, sum))
+	return c.Push(c.rt.columnValue(col, sum))
 }
 
 func columnMean(c *call) int {
@@ -227,9 +228,9 @@ func columnMean(c *call) int {
 	sum, n := 0.0, 0
 	col.each(func(v uint64) { sum += col.float(v); n++ })
 	if n == 0 {
-		return c.push(lua.LNil)
+		return c.Push(lua.LNil)
 	}
-	return c.push(lua.LNumber(sum / float64(n)))
+	return c.Push(lua.LNumber(sum / float64(n)))
 }
 
 func columnMin(c *call) int {
@@ -257,9 +258,9 @@ func extreme(c *call, better func(col *column, a, b uint64) bool) int {
 		}
 	})
 	if !found {
-		return c.push(lua.LNil)
+		return c.Push(lua.LNil)
 	}
-	return c.push(c.rt.columnValue(col, best))
+	return c.Push(c.rt.columnValue(col, best))
 }
 
 // columnUnique returns the distinct values in ascending order.
@@ -280,7 +281,7 @@ func columnUnique(c *call) int {
 	for _, v := range slices.Compact(values) {
 		t.Append(c.rt.columnValue(col, v))
 	}
-	return c.push(t)
+	return c.Push(t)
 }
 
 // columnHistogram implements col:histogram: counts in equal bins from min to max, by default those of the column.
@@ -292,11 +293,11 @@ func columnHistogram(c *call) int {
 	if lo > hi {
 		lo, hi = 0, 0
 	}
-	lo, hi = o.number("min", lo), o.number("max", hi)
+	lo, hi = o.Number("min", lo), o.Number("max", hi)
 	if hi < lo {
-		o.fault("option 'max' is below 'min'")
+		o.Raise("option 'max' is below 'min'")
 	}
-	return c.push(c.histogram(lo, hi, int(o.whole("bins", 10, 1, 1<<16)), func(add func(f float64)) {
+	return c.Push(c.histogram(lo, hi, int(o.Whole("bins", 10, 1, 1<<16)), func(add func(f float64)) {
 		col.each(func(v uint64) { add(col.float(v)) })
 	}))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 
 // columnShow formats a column for the prompt: rows of values, each row prefixed with the number of its first packet.
 func columnShow(c *call) int {
-	col, _ := userdata[*column](c.L.Get(1))
+	col, _ := row.Userdata[*column](c.L.Get(1))
 	texts, wide := make([]string, min(col.values.Len(), columnPerRow*columnRows)), 0
 	for i := range texts {
 		texts[i] = "-"
@@ -34,5 +36,5 @@ func columnShow(c *call) int {
 	if n := col.values.Len() - len(texts); n > 0 {
 		fmt.Fprintf(&b, "\n     … %d more", n)
 	}
-	return c.push(lua.LString(b.String()))
+	return c.Push(lua.LString(b.String()))
 }

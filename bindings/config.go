@@ -10,6 +10,7 @@ import (
 	luar "layeh.com/gopher-luar"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -51,7 +52,7 @@ func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
 func configText(L *lua.LState) int {
 	text, err := json.MarshalIndent(L.CheckUserData(1).Value, "", "  ")
 	if err != nil {
-		raiseError(L, err)
+		row.RaiseError(L, err)
 	}
 	L.Push(lua.LString(text))
 	return 1
@@ -122,7 +123,7 @@ func (rt *Runtime) lockKeys(meta *luar.Metatable, t reflect.Type) {
 	index := meta.RawGetString("__index")
 	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
 		if key := L.Get(2).String(); !slices.Contains(known, key) {
-			lua51.Raise(L, "%s", unknown("key", key, known))
+			lua51.Raise(L, "%s", row.Unknown("key", key, known))
 		}
 		L.Push(index)
 		L.Push(L.Get(1))

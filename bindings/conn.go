@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -73,7 +74,7 @@ var connectionType = &typeDef{
 		}
 		info, err := x.c.Info()
 		if err != nil {
-			raiseError(L, err)
+			row.RaiseError(L, err)
 		}
 		switch key {
 		case lua.LString("peer"):
@@ -109,7 +110,7 @@ var connectionType = &typeDef{
 			-> op | failure
 			Adds to 8 bytes of the peer's memory, in its order of bytes; 'op.value' is what was there. Of 'roce://' connections.
 			> local op, status, why = c:fetch_add("ring", 0, 1)`},
-		{"get_burst", connectionGetBurst, getBurstRows + `Waits for the next burst of this connection; nil, '"NOT_READY"', text at the timeout.
+		{"get_burst", connectionGetBurst, row.GetBurstRows + `Waits for the next burst of this connection; nil, '"NOT_READY"', text at the timeout.
 			> local b = c:get_burst{ timeout_us = 1000 }`},
 		{"join", connectionJoin, pairRows + `-> true | failure
 			Tells a queue pair that 'i:connect{ qp = {} }' has made who its peer is: the connection is open then. Of 'roce://' connections.
@@ -128,7 +129,7 @@ var connectionType = &typeDef{
 			-> op | failure
 			Sends each packet as a message, and tells of the end, unlike 'c:send'; an immediate value is 'b.imm[i]' there. Of 'roce://' connections.
 			> local op, status, why = c:message(c:alloc(1):fill(tpl), { imm = 7 })`},
-		{"on_burst", connectionOnBurst, onBurstRows + `-> connection: itself
+		{"on_burst", connectionOnBurst, row.OnBurstRows + `-> connection: itself
 			Has a function called with each burst of this connection, as 'q:on_burst' does of a queue, from then on. What came before went to the queue's own
 			pipes.
 			> c:on_burst(function(b) print(b.n) end)`},
@@ -180,8 +181,8 @@ var connectionType = &typeDef{
 			> local op, status, why = c:write(c:alloc(1):fill(tpl), "ring", 0)`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		x, _ := userdata[*connection](c.L.Get(1))
-		return c.push(lua.LString(fmt.Sprintf("connection %d of %s", x.c.ID(), x.c.Interface().Name())))
+		x, _ := row.Userdata[*connection](c.L.Get(1))
+		return c.Push(lua.LString(fmt.Sprintf("connection %d of %s", x.c.ID(), x.c.Interface().Name())))
 	}}},
 }
 
@@ -192,7 +193,7 @@ func connectionQueue(L *lua.LState, x *connection) lua.LValue {
 		q, err = x.c.TxQueue()
 	}
 	if err != nil {
-		raiseError(L, err)
+		row.RaiseError(L, err)
 	}
 	return lua.LNumber(q.ID())
 }
@@ -210,7 +211,7 @@ func (c *call) listener(i *iface) *listener {
 		return l
 	}
 	l, err := c.rt.listen(i)
-	c.check(err)
+	c.Check(err)
 	return l
 }
 
@@ -295,7 +296,7 @@ func (rt *Runtime) connectionOf(b *burst) lua.LValue {
 // interfaceOnConnection implements i:on_connection(fn(c)): accepted connections, and those opened by connect.
 func interfaceOnConnection(c *call) int {
 	l := c.listener(selfInterface(c))
-	l.fn = c.fn(1, "function(connection)")
+	l.fn = c.Func(1, "function(connection)")
 	c.rt.listening++
 	return 0
 }
@@ -309,16 +310,16 @@ func interfaceConnect(c *call) int {
 	if err != nil {
 		return c.refuse(err)
 	}
-	c.check(o.tellRemotes(conn))
-	return c.push(l.conn(c.rt, conn.ID()).value)
+	c.Check(o.tellRemotes(conn))
+	return c.Push(l.conn(c.rt, conn.ID()).value)
 }
 
 func (c *call) connect(i *iface, o *options) (*session.Conn, error) {
-	if o.has("qp") {
+	if o.Has("qp") {
 		return c.connectByHand(i, o)
 	}
-	o.need("address")
-	return i.i.Connect(session.Connecting{Address: o.str("address", ""), Local: o.str("src_addr", ""), Private: o.str("private_data", "")})
+	o.Need("address")
+	return i.i.Connect(session.Connecting{Address: o.Str("address", ""), Local: o.Str("src_addr", ""), Private: o.Str("private_data", "")})
 }
 
 // interfaceConnection implements i:connection(id). Without an id it returns the interface as a connection: its peer is the default peer and its
@@ -326,17 +327,17 @@ func (c *call) connect(i *iface, o *options) (*session.Conn, error) {
 func interfaceConnection(c *call) int {
 	i := selfInterface(c)
 	id := uint32(0)
-	if c.arg(1) != lua.LNil {
-		id = uint32(c.whole(1, "connection id", 1, 1<<32-1))
+	if c.Arg(1) != lua.LNil {
+		id = uint32(c.Whole(1, "connection id", 1, 1<<32-1))
 	}
 	x := &connection{c: i.i.Conn(id), of: i.of}
 	if _, err := x.c.Info(); err != nil {
 		return c.refuse(err)
 	}
 	if l := c.rt.listeners[i.i]; l != nil && id != 0 {
-		return c.push(l.conn(c.rt, id).value)
+		return c.Push(l.conn(c.rt, id).value)
 	}
-	return c.push(c.rt.newObject(x))
+	return c.Push(c.rt.newObject(x))
 }
 
 func selfConnection(c *call) *connection {
@@ -353,14 +354,14 @@ func connectionOnDisconnect(c *call) int {
 		x = known
 	}
 	l.conns[x.c.ID()] = x
-	x.left = c.fn(1, "function(why)")
+	x.left = c.Func(1, "function(why)")
 	c.rt.listening++
 	return 0
 }
 
 func connectionOnBurst(c *call) int {
 	x := selfConnection(c)
-	c.fn(1, "function(burst)")
+	c.Func(1, "function(burst)")
 	c.listener(&iface{x.c.Interface(), x.of}) // receives the disconnect event, which closes the tap
 	return c.onBurst(x.of, x.c, x.c.Tap, "")
 }
@@ -380,16 +381,16 @@ func connectionAlloc(c *call) int {
 	if err != nil {
 		return c.refuse(err)
 	}
-	if c.arg(2) == lua.LNil {
+	if c.Arg(2) == lua.LNil {
 		return c.alloc(q, x.of)
 	}
-	r, err := x.of.s.Region(c.str(2, "region name"))
-	c.check(err)
-	b, err := x.c.AllocIn(c.rt.leases, r, int(c.whole(1, "packets", 1, int64(q.BatchSize()))))
+	r, err := x.of.s.Region(c.Str(2, "region name"))
+	c.Check(err)
+	b, err := x.c.AllocIn(c.rt.leases, r, int(c.Whole(1, "packets", 1, int64(q.BatchSize()))))
 	if err != nil {
 		return c.refuse(err)
 	}
-	return c.push(c.rt.newBurst(b, x.of))
+	return c.Push(c.rt.newBurst(b, x.of))
 }
 
 // connectionSend implements c:send(b): it consumes the burst if it returns true.
@@ -402,5 +403,5 @@ func connectionClose(c *call) int {
 	if err := selfConnection(c).c.Close(); err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }

@@ -15,6 +15,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/control"
 )
 
@@ -58,54 +59,54 @@ var controlType = &typeDef{
 			> ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)
 			> ctl:on("stop", function(m) s:stop(m.text) end)`}},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		h, _ := userdata[*controlHandle](c.L.Get(1))
-		return c.push(lua.LString("control " + h.server.Address()))
+		h, _ := row.Userdata[*controlHandle](c.L.Get(1))
+		return c.Push(lua.LString("control " + h.server.Address()))
 	}}},
 }
 
 // moduleControl implements daqiri.control{unix | tcp, mode, token}.
 func moduleControl(c *call) int {
-	c.atMost(1)
+	c.AtMost(1)
 	o := c.options(1)
-	o.exactlyOne("tcp", "unix")
-	h := &controlHandle{token: o.str("token", ""), verbs: map[string]*lua.LFunction{}}
-	conf := control.Options{Unix: o.str("unix", ""), TCP: o.str("tcp", ""), Mode: 0o600}
-	if o.has("mode") {
-		mode, err := strconv.ParseUint(o.str("mode", ""), 8, 9)
+	o.ExactlyOne("tcp", "unix")
+	h := &controlHandle{token: o.Str("token", ""), verbs: map[string]*lua.LFunction{}}
+	conf := control.Options{Unix: o.Str("unix", ""), TCP: o.Str("tcp", ""), Mode: 0o600}
+	if o.Has("mode") {
+		mode, err := strconv.ParseUint(o.Str("mode", ""), 8, 9)
 		if err != nil || conf.Unix == "" {
-			o.wrong("mode", "three octal digits expected, as text, beside unix: \"0660\"")
+			o.Wrong("mode", "three octal digits expected, as text, beside unix: \"0660\"")
 		}
 		conf.Mode = fs.FileMode(mode)
 	}
 	if conf.TCP != "" && h.token == "" {
-		o.wrong("tcp", "any program of this machine can connect to %s, a web page in a browser too: give a token, or use a unix socket", conf.TCP)
+		o.Wrong("tcp", "any program of this machine can connect to %s, a web page in a browser too: give a token, or use a unix socket", conf.TCP)
 	}
 	rt := c.rt
 	conf.Answer = func(p *control.Peer, line []byte) []byte { return rt.answerControl(h, p, slices.Clone(line)) }
 	server, err := control.Listen(conf)
 	if err != nil {
-		o.fault("%v", err)
+		o.Raise("%v", err)
 	}
 	h.server = server
 	rt.Task.AtExit(server.Close)
 	rt.listening++ // keeps a spawned task running
-	return c.push(rt.newLasting(h))
+	return c.Push(rt.newLasting(h))
 }
 
 func controlOn(c *call) int {
 	h := receiver[*controlHandle](c, "control")
-	verb := c.str(1, "verb")
+	verb := c.Str(1, "verb")
 	if verb == "" || strings.Trim(verb, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-		c.argError(1, "%q: a verb has letters, digits, '_' and '-'", verb)
+		c.ArgError(1, "%q: a verb has letters, digits, '_' and '-'", verb)
 	}
 	if verb == "token" {
-		c.argError(1, "the line 'token TOKEN' says who asks")
+		c.ArgError(1, "the line 'token TOKEN' says who asks")
 	}
-	if c.arg(2) == lua.LNil {
+	if c.Arg(2) == lua.LNil {
 		delete(h.verbs, verb)
 		return 0
 	}
-	h.verbs[verb] = c.fn(2, "function(message)")
+	h.verbs[verb] = c.Func(2, "function(message)")
 	return 0
 }
 
@@ -247,7 +248,7 @@ func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any
 		return nil
 	}
 	if fn == nil {
-		return fmt.Errorf("%s; there are %s", unknown("verb", verb, append(known, "help")), strings.Join(append(known, "help"), ", "))
+		return fmt.Errorf("%s; there are %s", row.Unknown("verb", verb, append(known, "help")), strings.Join(append(known, "help"), ", "))
 	}
 	results, err := rt.callVerb(fn, rt.fromGo(message))
 	if err != nil {

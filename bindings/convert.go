@@ -10,18 +10,18 @@ import (
 func sessionConvert(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
-	opts.need("memory_region", "data_types")
+	opts.Need("memory_region", "data_types")
 	f := opts.format()
 	at := opts.payloadPlace(f, 0)
-	st, err := o.s.Convert(opts.str("name", ""), session.ConvertOptions{
-		MemoryRegion:      opts.str("memory_region", ""),
+	st, err := o.s.Convert(opts.Str("name", ""), session.ConvertOptions{
+		MemoryRegion:      opts.Str("memory_region", ""),
 		Data:              *opts.dataTypes("data_types"),
 		PayloadByteOffset: at.offset,
 		AtPayload:         at.payload,
 		Header:            at.header,
 		Length:            at.length,
 		Fields:            f.fields(),
-		Policy:            opts.policy(session.Drop),
+		Policy:            opts.Policy(session.Drop),
 	})
 	return c.pushStage(st, o, err)
 }
@@ -38,15 +38,15 @@ type payloadPlace struct {
 // in segment 0.
 func (o *options) payloadPlace(f *packetFormat, segment int) payloadPlace {
 	data := f != nil && f.f != nil && f.f.Spec.Data != ""
-	if f == nil || f.f == nil || segment > 0 || o.has("at") || o.has("payload_byte_offset") {
-		at := payloadPlace{offset: int(o.whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
+	if f == nil || f.f == nil || segment > 0 || o.Has("at") || o.Has("payload_byte_offset") {
+		at := payloadPlace{offset: int(o.Whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
 		if data {
 			at.header = format.DataHeaderBytes + " * 0" // undefined for packets without data
 		}
 		return at
 	}
 	if f.f.Spec.Layer != "payload" {
-		o.wrong("format", "%s is the header of another layer, behind which there are others: give at and payload_byte_offset", f.name)
+		o.Wrong("format", "%s is the header of another layer, behind which there are others: give at and payload_byte_offset", f.name)
 	}
 	at := payloadPlace{payload: true, length: f.f.PayloadText()}
 	n, fixed := f.f.Fixed()

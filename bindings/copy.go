@@ -7,20 +7,20 @@ import "github.com/daqiri/daqiri-run/runtime/session"
 func sessionCopy(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
-	opts.need("memory_region")
+	opts.Need("memory_region")
 	at := opts.payloadPlace(opts.format(), 0)
-	if opts.has("data_types") && (at.header != "" || at.length != "") {
-		opts.wrong("format", "where its payload begins or ends, or whether it is data, depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
+	if opts.Has("data_types") && (at.header != "" || at.length != "") {
+		opts.Wrong("format", "where its payload begins or ends, or whether it is data, depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
 	}
 	copied := session.CopyOptions{
-		MemoryRegion:      opts.str("memory_region", ""),
+		MemoryRegion:      opts.Str("memory_region", ""),
 		PayloadByteOffset: at.offset,
 		AtPayload:         at.payload,
-		Policy:            opts.policy(session.Drop),
+		Policy:            opts.Policy(session.Drop),
 	}
-	if opts.has("data_types") {
+	if opts.Has("data_types") {
 		copied.Data = opts.dataTypes("data_types")
 	}
-	st, err := o.s.Copy(opts.str("name", ""), copied)
+	st, err := o.s.Copy(opts.Str("name", ""), copied)
 	return c.pushStage(st, o, err)
 }

@@ -10,14 +10,15 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // osTime implements os.time on the scheduler's clock; a table argument is converted as UTC.
 func osTime(c *call) int {
-	if c.arg(1) == lua.LNil {
-		return c.push(lua.LNumber(math.Floor(float64(c.rt.Scheduler.Now()) / 1e9)))
+	if c.Arg(1) == lua.LNil {
+		return c.Push(lua.LNumber(math.Floor(float64(c.rt.Scheduler.Now()) / 1e9)))
 	}
-	t := c.table(1, "table")
+	t := c.Table(1, "table")
 	part := func(name string, missing int64) int {
 		v := t.RawGetString(name)
 		if v == lua.LNil && missing >= 0 {
@@ -25,32 +26,32 @@ func osTime(c *call) int {
 		}
 		f, ok := lua51.ToNumber(v)
 		if !ok {
-			c.argError(1, "field '%s': a number expected, got %s", name, describe(v))
+			c.ArgError(1, "field '%s': a number expected, got %s", name, row.Describe(v))
 		}
-		n, err := wholeNumber(lua.LNumber(math.Trunc(f)), -1<<31, 1<<31)
+		n, err := row.WholeNumber(lua.LNumber(math.Trunc(f)), -1<<31, 1<<31)
 		if err != nil {
-			c.argError(1, "field '%s': %v", name, err)
+			c.ArgError(1, "field '%s': %v", name, err)
 		}
 		return int(n)
 	}
 	at := time.Date(part("year", -1), time.Month(part("month", -1)), part("day", -1),
 		part("hour", 12), part("min", 0), part("sec", 0), 0, time.UTC)
-	return c.push(lua.LNumber(at.Unix()))
+	return c.Push(lua.LNumber(at.Unix()))
 }
 
 // osClock implements os.clock: seconds since the state was created, on the scheduler's clock.
 func osClock(c *call) int {
-	return c.push(lua.LNumber(float64(c.rt.Scheduler.Now()-c.rt.began) / 1e9))
+	return c.Push(lua.LNumber(float64(c.rt.Scheduler.Now()-c.rt.began) / 1e9))
 }
 
 // osDate implements os.date in UTC: a table for "*t", otherwise text formatted by strftime directives.
 func osDate(c *call) int {
 	format := "%c"
-	if c.arg(1) != lua.LNil {
-		format = strings.TrimPrefix(c.text(1, "format text"), "!")
+	if c.Arg(1) != lua.LNil {
+		format = strings.TrimPrefix(c.Text(1, "format text"), "!")
 	}
 	seconds := c.rt.Scheduler.Now() / int64(time.Second)
-	if c.arg(2) != lua.LNil {
+	if c.Arg(2) != lua.LNil {
 		seconds = c.truncated(2, "time")
 	}
 	at := time.Unix(seconds, 0).UTC()
@@ -62,14 +63,14 @@ func osDate(c *call) int {
 			t.RawSetString(name, lua.LNumber(v))
 		}
 		t.RawSetString("isdst", lua.LFalse)
-		return c.push(t)
+		return c.Push(t)
 	}
 	lua51.Reserve(c.L, longestDate*uint64(len(format)))
 	text, err := strftime(format, at)
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
-	return c.push(lua.LString(text))
+	return c.Push(lua.LString(text))
 }
 
 // longestDate is an upper bound on the bytes produced per two characters of a format.

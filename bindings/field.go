@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -19,7 +20,7 @@ var bases = map[string]uint8{"start": session.BaseStart, "payload": session.Base
 func namedField(name string) (session.Field, error) {
 	f, ok := session.FieldNamed(name)
 	if !ok {
-		return f, fmt.Errorf("%s", unknown("field", name, sortedStrings(session.FieldNames())))
+		return f, fmt.Errorf("%s", row.Unknown("field", name, sortedStrings(session.FieldNames())))
 	}
 	return f, nil
 }
@@ -28,34 +29,34 @@ func namedField(name string) (session.Field, error) {
 // the payload. more lists further allowed keys of the table.
 func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, session.Field) {
 	o := newOptions(c, n, t)
-	o.allow(append(append([]string(nil), placeKeys...), more...))
-	o.need("bit_offset", "bit_width")
-	at := o.str("at", "start")
+	o.Allow(append(append([]string(nil), placeKeys...), more...))
+	o.Need("bit_offset", "bit_width")
+	at := o.Str("at", "start")
 	base, ok := bases[at]
 	if !ok {
-		o.wrong("at", "'%s' is neither start nor payload", at)
+		o.Wrong("at", "'%s' is neither start nor payload", at)
 	}
-	f := session.Field{Base: base, BitOffset: uint32(o.whole("bit_offset", 0, 0, 1<<20)),
-		BitWidth: uint16(o.whole("bit_width", 0, 1, 64))}
-	switch e := o.str("endianness", "big"); e {
+	f := session.Field{Base: base, BitOffset: uint32(o.Whole("bit_offset", 0, 0, 1<<20)),
+		BitWidth: uint16(o.Whole("bit_width", 0, 1, 64))}
+	switch e := o.Str("endianness", "big"); e {
 	case "big":
 	case "little":
 		f.Flags = session.FieldLE
 	default:
-		o.wrong("endianness", "'%s' is neither big nor little", e)
+		o.Wrong("endianness", "'%s' is neither big nor little", e)
 	}
 	return fmt.Sprintf("%s bits %d:%d", at, f.BitOffset, f.BitWidth), f
 }
 
 // fieldArg reads argument n: the name of a standard field or of a field of the format (may be nil), or a place.
 func (c *call) fieldArg(n int, in *packetFormat) (string, session.Field) {
-	if t, ok := c.arg(n).(*lua.LTable); ok {
+	if t, ok := c.Arg(n).(*lua.LTable); ok {
 		return c.placedField(n, t)
 	}
-	name := c.str(n, "field name, or table with its place")
+	name := c.Str(n, "field name, or table with its place")
 	f, err := in.field(name)
 	if err != nil {
-		c.argError(n, "%v", err)
+		c.ArgError(n, "%v", err)
 	}
 	return name, f
 }
@@ -92,7 +93,7 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string,
 			}
 		case lua.LNumber:
 		default:
-			c.argError(n, "field names expected as keys, got %s", describe(k))
+			c.ArgError(n, "field names expected as keys, got %s", row.Describe(k))
 		}
 	})
 	slices.Sort(names)
@@ -104,7 +105,7 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string,
 			continue
 		}
 		if wide {
-			c.argError(n, "%v", err)
+			c.ArgError(n, "%v", err)
 		}
 		if in.moves(name) {
 			d, _ := in.Derived(name)
@@ -117,7 +118,7 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string,
 			e.f, err = in.field(name)
 		}
 		if err != nil {
-			c.argError(n, "%v", err)
+			c.ArgError(n, "%v", err)
 		}
 		if in != nil && in.f != nil {
 			e.row = in.f.Named(name)
@@ -128,12 +129,12 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string,
 		list = append(list, e)
 	}
 	for i := 1; i <= t.Len(); i++ {
-		row, ok := t.RawGetInt(i).(*lua.LTable)
+		place, ok := t.RawGetInt(i).(*lua.LTable)
 		if !ok {
-			c.argError(n, "element %d: a table with a field's place expected, got %s", i, describe(t.RawGetInt(i)))
+			c.ArgError(n, "element %d: a table with a field's place expected, got %s", i, row.Describe(t.RawGetInt(i)))
 		}
-		name, f := c.placedField(n, row, more...)
-		list = append(list, fieldEntry{name: name, f: f, value: row})
+		name, f := c.placedField(n, place, more...)
+		list = append(list, fieldEntry{name: name, f: f, value: place})
 	}
 	return list
 }

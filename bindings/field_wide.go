@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/expr"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -75,7 +76,7 @@ func (e *fieldEntry) lowPlace() *session.Place {
 func halves(v lua.LValue) (high, low uint64, err error) {
 	text, ok := v.(lua.LString)
 	if !ok {
-		return 0, 0, fmt.Errorf("an IPv6 address expected, got %s", describe(v))
+		return 0, 0, fmt.Errorf("an IPv6 address expected, got %s", row.Describe(v))
 	}
 	a, err := netip.ParseAddr(string(text))
 	if err != nil || !a.Is6() || a.Zone() != "" {
@@ -98,7 +99,7 @@ func (e *fieldEntry) halvesAndStep() (high, low, step uint64, err error) {
 			return 0, 0, 0, errors.New("an address or {start, step} expected")
 		}
 		first = t.RawGetInt(1)
-		if step, err = unsigned(t.RawGetInt(2), 64); err != nil {
+		if step, err = row.Unsigned(t.RawGetInt(2), 64); err != nil {
 			return 0, 0, 0, err
 		}
 	}

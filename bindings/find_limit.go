@@ -2,6 +2,8 @@ package bindings
 
 import (
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // mostTrials bounds a search with a precision far below its range.
@@ -12,22 +14,22 @@ const mostTrials = 64
 func moduleFindLimit(c *call) int {
 	o := c.options(1)
 	for _, key := range []string{"low", "high", "trial"} {
-		o.need(key)
+		o.Need(key)
 	}
-	low, high := float64(o.rate("low")), float64(o.rate("high"))
+	low, high := float64(o.Rate("low")), float64(o.Rate("high"))
 	if low <= 0 || high <= low {
-		o.wrong("high", "it has to be above low, which has to be above 0")
+		o.Wrong("high", "it has to be above low, which has to be above 0")
 	}
 	precision := (high - low) / 100
-	if o.has("precision") {
-		precision = float64(o.rate("precision"))
+	if o.Has("precision") {
+		precision = float64(o.Rate("precision"))
 	}
 	if precision <= 0 {
-		o.wrong("precision", "it has to be above 0")
+		o.Wrong("precision", "it has to be above 0")
 	}
-	fn, ok := o.get("trial").(*lua.LFunction)
+	fn, ok := o.Get("trial").(*lua.LFunction)
 	if !ok {
-		o.wrong("trial", "a function(rate) expected, got %s", describe(o.get("trial")))
+		o.Wrong("trial", "a function(rate) expected, got %s", row.Describe(o.Get("trial")))
 	}
 	c.canWait()
 	trials := c.rt.root.NewTable()
@@ -38,7 +40,7 @@ func moduleFindLimit(c *call) int {
 		verdict := c.L.Get(-1)
 		c.L.Pop(1)
 		if verdict != lua.LTrue && verdict != lua.LFalse && verdict != lua.LString("invalid") {
-			o.wrong("trial", "it returns true, false or \"invalid\", not %s", describe(verdict))
+			o.Wrong("trial", "it returns true, false or \"invalid\", not %s", row.Describe(verdict))
 		}
 		t := c.rt.root.NewTable()
 		t.RawSetString("rate", lua.LNumber(rate))

@@ -52,8 +52,8 @@ var txFlows = flowSide{spec.ParseTxFlows, (*session.Interface).AddTxFlows, (*ses
 
 // flows reads argument n as flows {name, match, action} of the interface.
 func (c *call) flows(n int, i *session.Interface, side *flowSide) []flow.Flow {
-	list, err := goValue(c.table(n, "list of flows"), 0)
-	c.check(err)
+	list, err := goValue(c.Table(n, "list of flows"), 0)
+	c.Check(err)
 	if m, ok := list.(map[string]any); ok && len(m) == 0 {
 		return nil
 	}
@@ -62,13 +62,13 @@ func (c *call) flows(n int, i *session.Interface, side *flowSide) []flow.Flow {
 	}
 	parsed, err := side.parse(list)
 	if err != nil {
-		c.argError(n, "%v", inWords(err))
+		c.ArgError(n, "%v", inWords(err))
 	}
 	flows := make([]flow.Flow, len(parsed))
 	for k, f := range parsed {
 		for _, id := range f.QueueIDs() {
 			if !slices.ContainsFunc(i.RxQueues(), func(q *session.Queue) bool { return q.ID() == id }) {
-				c.argError(n, "flows[%d].action.id: interface %s has no receive queue %d", k, i.Name(), id)
+				c.ArgError(n, "flows[%d].action.id: interface %s has no receive queue %d", k, i.Name(), id)
 			}
 		}
 		flows[k] = flow.Flow{Name: f.Name, Match: f.Match, Queues: f.QueueIDs(), Transforms: f.Transforms()}
@@ -79,13 +79,13 @@ func (c *call) flows(n int, i *session.Interface, side *flowSide) []flow.Flow {
 // addFlows implements i:add_flows(group, {flow...}) and i:add_tx_flows: it adds all or none and returns their ids.
 func (side *flowSide) addFlows(c *call) int {
 	i := selfInterface(c)
-	ids, err := side.add(i.i, c.str(1, "group name"), c.flows(2, i.i, side))
+	ids, err := side.add(i.i, c.Str(1, "group name"), c.flows(2, i.i, side))
 	return c.flowIDs(ids, err)
 }
 
 func (side *flowSide) replaceFlows(c *call) int {
 	i := selfInterface(c)
-	ids, err := side.replace(i.i, c.str(1, "group name"), c.flows(2, i.i, side))
+	ids, err := side.replace(i.i, c.Str(1, "group name"), c.flows(2, i.i, side))
 	return c.flowIDs(ids, err)
 }
 
@@ -100,17 +100,17 @@ func (c *call) flowIDs(ids []uint32, err error) int {
 // deleteFlows implements i:delete_flows(group | id) and i:delete_tx_flows: it returns the number of deleted flows.
 func (side *flowSide) deleteFlows(c *call) int {
 	i := selfInterface(c)
-	if _, ok := c.arg(1).(lua.LNumber); ok {
-		if err := side.deleteID(i.i, uint32(c.whole(1, "flow id", 0, 1<<32-1))); err != nil {
+	if _, ok := c.Arg(1).(lua.LNumber); ok {
+		if err := side.deleteID(i.i, uint32(c.Whole(1, "flow id", 0, 1<<32-1))); err != nil {
 			return c.refuse(err)
 		}
-		return c.push(lua.LNumber(1))
+		return c.Push(lua.LNumber(1))
 	}
-	n, err := side.deleteGroup(i.i, c.str(1, "group name or flow id"))
+	n, err := side.deleteGroup(i.i, c.Str(1, "group name or flow id"))
 	if err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LNumber(n))
+	return c.Push(lua.LNumber(n))
 }
 
 // listFlows implements i:flows(), a list of {id, group, name, match, actions, queues, packets, bytes}, and i:tx_flows().
@@ -132,7 +132,7 @@ func (side *flowSide) listFlows(c *call) int {
 		}
 		list.Append(t)
 	}
-	return c.push(c.rt.shown(list))
+	return c.Push(c.rt.shown(list))
 }
 
 // plainMatch converts a match to its configuration form.

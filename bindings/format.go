@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/expr"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -108,8 +109,8 @@ var formatType = &typeDef{
 			> for _, v in ipairs(daqiri.format("chips"):vectors{ n = 2 }) do print(daqiri.hex(v.bytes), v.fields.seq) end`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		f, _ := userdata[*packetFormat](c.L.Get(1))
-		return c.push(lua.LString("format " + f.name))
+		f, _ := row.Userdata[*packetFormat](c.L.Get(1))
+		return c.Push(lua.LString("format " + f.name))
 	}}},
 }
 
@@ -200,24 +201,24 @@ func moduleFormat(c *call) int {
 	if errors.As(err, &fault) && fault.Line > 0 {
 		c.L.Error(lua.LString(err.Error()), 0) // contains its position
 	}
-	c.check(err)
-	if o.has("items") {
+	c.Check(err)
+	if o.Has("items") {
 		f = o.withItems(f)
 	}
-	return c.push(c.rt.newObject(f))
+	return c.Push(c.rt.newObject(f))
 }
 
 // formatOf returns the format that argument n names or declares.
 func (c *call) formatOf(n int) (*packetFormat, error) {
-	t, ok := c.arg(n).(*lua.LTable)
+	t, ok := c.Arg(n).(*lua.LTable)
 	if !ok {
-		return c.formatText(n, c.str(n, "format's name, or table that declares one")), nil
+		return c.formatText(n, c.Str(n, "format's name, or table that declares one")), nil
 	}
 	if isPlaces(t) {
 		f := &packetFormat{name: "of fields", places: c.fieldPlaces(n, "format", t)}
 		for _, name := range f.places.Names() {
 			if _, known := session.FieldNamed(name); known {
-				c.argError(n, "every packet has a field '%s': choose another name", name)
+				c.ArgError(n, "every packet has a field '%s': choose another name", name)
 			}
 		}
 		return f, nil
@@ -274,15 +275,15 @@ func (rt *Runtime) rememberFormat(f *packetFormat) {
 // withItems returns the format with names for items of its list.
 func (o *options) withItems(f *packetFormat) *packetFormat {
 	if f.f == nil || !f.f.HasItems() {
-		o.wrong("items", "%s has no list of items", f.name)
+		o.Wrong("items", "%s has no list of items", f.name)
 	}
-	items, err := namedNumbers(o.get("items"))
+	items, err := namedNumbers(o.Get("items"))
 	if err != nil {
-		o.wrong("items", "%v", err)
+		o.Wrong("items", "%v", err)
 	}
 	made, err := f.f.WithItems(items, formatOptions)
 	if err != nil {
-		o.wrong("items", "%v", err)
+		o.Wrong("items", "%v", err)
 	}
 	return &packetFormat{name: f.name, f: made}
 }
@@ -293,25 +294,25 @@ func (c *call) formatText(n int, name string) *packetFormat {
 		return f
 	}
 	made, err := c.rt.Shared.libraryFormat(name)
-	c.check(err)
+	c.Check(err)
 	if made == nil {
 		known := append(LibraryFormats(c.rt.Shared.Library), slices.Sorted(maps.Keys(c.rt.formats))...)
-		c.argError(n, "%s", unknown("format", name, known))
+		c.ArgError(n, "%s", row.Unknown("format", name, known))
 	}
 	return &packetFormat{name: name, f: made}
 }
 
 // formatArg reads argument n, a format or the name of one; nil if absent.
 func (c *call) formatArg(n int) *packetFormat {
-	switch v := c.arg(n).(type) {
+	switch v := c.Arg(n).(type) {
 	case *lua.LNilType:
 		return nil
 	case lua.LString:
 		return c.usedFormat(n, string(v))
 	}
-	f, ok := userdata[*packetFormat](c.arg(n))
+	f, ok := row.Userdata[*packetFormat](c.Arg(n))
 	if !ok {
-		c.wanted(n, "format")
+		c.Wanted(n, "format")
 	}
 	return f
 }
@@ -331,15 +332,15 @@ func (c *call) usedFormat(n int, name string) *packetFormat {
 
 // format reads the option "format"; nil if absent.
 func (o *options) format() *packetFormat {
-	switch v := o.get("format").(type) {
+	switch v := o.Get("format").(type) {
 	case *lua.LNilType:
 		return nil
 	case lua.LString:
-		return o.c.formatText(o.n, string(v))
+		return o.c.formatText(o.Arg, string(v))
 	default:
-		f, ok := userdata[*packetFormat](v)
+		f, ok := row.Userdata[*packetFormat](v)
 		if !ok {
-			o.wrong("format", "a format, or the name of one, expected, got %s", describe(v))
+			o.Wrong("format", "a format, or the name of one, expected, got %s", row.Describe(v))
 		}
 		return f
 	}
@@ -352,7 +353,7 @@ func (f *packetFormat) field(name string) (session.Field, error) {
 			return x, nil
 		}
 		if _, ok := session.FieldNamed(name); !ok {
-			return session.Field{}, fmt.Errorf("%s", unknown("field", name, append(f.names(), session.FieldNames()...)))
+			return session.Field{}, fmt.Errorf("%s", row.Unknown("field", name, append(f.names(), session.FieldNames()...)))
 		}
 	}
 	return namedField(name)
@@ -373,9 +374,9 @@ func (c *call) selector(n int, f *packetFormat) *session.Selector {
 	if f != nil {
 		known = &f.selectors
 	}
-	sel, err := remembered(known, c.str(n, "condition"), f.fields(), session.CompileSelector)
+	sel, err := remembered(known, c.Str(n, "condition"), f.fields(), session.CompileSelector)
 	if err != nil {
-		c.argError(n, "%v", err)
+		c.ArgError(n, "%v", err)
 	}
 	return sel
 }
@@ -384,7 +385,7 @@ func (c *call) selector(n int, f *packetFormat) *session.Selector {
 func selfFormat(c *call) *format.Format {
 	f := receiver[*packetFormat](c, "format")
 	if f.f == nil {
-		c.raise("'%s' is for formats that declare a header, and this one has places alone", c.name)
+		c.Raise("'%s' is for formats that declare a header, and this one has places alone", c.Name)
 	}
 	return f.f
 }
@@ -392,7 +393,7 @@ func selfFormat(c *call) *format.Format {
 func formatDecode(c *call) int {
 	f := selfFormat(c)
 	var bytes []byte
-	if p, ok := userdata[*packet](c.arg(1)); ok {
+	if p, ok := row.Userdata[*packet](c.Arg(1)); ok {
 		data := p.data(c.L)
 		from, to, ok := session.LayerOf(data, p.of.b.Queue().Layer() == session.LayerFrame, f.Spec.Layer)
 		if !ok {
@@ -400,13 +401,13 @@ func formatDecode(c *call) int {
 		}
 		bytes = data[from:to]
 	} else {
-		bytes = []byte(c.str(1, "packet, or string of bytes"))
+		bytes = []byte(c.Str(1, "packet, or string of bytes"))
 	}
 	read, err := f.Decode(bytes)
 	if err != nil {
 		return c.notSuch(err.Error())
 	}
-	return c.push(c.rt.readTable(read))
+	return c.Push(c.rt.readTable(read))
 }
 
 // notSuch returns nil, status, text for a packet that does not match the format.
@@ -427,33 +428,33 @@ func (rt *Runtime) readTable(read []format.Read) *lua.LTable {
 
 func formatEncode(c *call) int {
 	f := selfFormat(c)
-	given, payload, err := givenValues(f, c.table(1, "table of values"))
+	given, payload, err := givenValues(f, c.Table(1, "table of values"))
 	var bytes []byte
 	if err == nil {
 		bytes, err = f.Encode(given, payload)
 	}
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
-	return c.push(lua.LString(bytes))
+	return c.Push(lua.LString(bytes))
 }
 
-func formatDissector(c *call) int { return c.push(lua.LString(selfFormat(c).Dissector())) }
+func formatDissector(c *call) int { return c.Push(lua.LString(selfFormat(c).Dissector())) }
 
-func formatPage(c *call) int { return c.push(lua.LString(selfFormat(c).Page())) }
+func formatPage(c *call) int { return c.Push(lua.LString(selfFormat(c).Page())) }
 
 func formatVectors(c *call) int {
 	f := selfFormat(c)
 	o := c.options(1)
-	random := rand.New(rand.NewPCG(uint64(o.whole("seed", 1, 0, maxInt)), 16))
+	random := rand.New(rand.NewPCG(uint64(o.Whole("seed", 1, 0, row.MaxInt)), 16))
 	list := c.L.NewTable()
-	for range o.whole("n", 8, 1, 100000) {
+	for range o.Whole("n", 8, 1, 100000) {
 		bytes, read, err := f.Random(random)
-		c.check(err)
+		c.Check(err)
 		v := c.L.NewTable()
 		v.RawSetString("bytes", lua.LString(bytes))
 		v.RawSetString("fields", c.rt.readTable(read))
 		list.Append(v)
 	}
-	return c.push(list)
+	return c.Push(list)
 }

@@ -11,6 +11,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
@@ -46,7 +47,7 @@ func declare(t *lua.LTable, file string, at *tableLines) (format.Spec, error) {
 		case *lua.LTable:
 			r, err = d.row(v, here, &codes)
 		default:
-			err = d.fault(format.Row{Line: here.line()}, "element %d: a field, { NAME, BITS }, expected, got %s", i, describe(v))
+			err = d.fault(format.Row{Line: here.line()}, "element %d: a field, { NAME, BITS }, expected, got %s", i, row.Describe(v))
 		}
 		d.spec.Rows = append(d.spec.Rows, r)
 	}
@@ -79,7 +80,7 @@ func strange(t *lua.LTable, known []string) string {
 	if len(odd) == 0 {
 		return ""
 	}
-	return unknown("key", odd[0], known)
+	return row.Unknown("key", odd[0], known)
 }
 
 // texts reads string values of a table.
@@ -90,7 +91,7 @@ func (d *declaration) texts(r format.Row, t *lua.LTable, keys map[string]*string
 		case lua.LString:
 			*keys[key] = string(v)
 		default:
-			return d.fault(r, "%s: a text expected, got %s", key, describe(v))
+			return d.fault(r, "%s: a text expected, got %s", key, row.Describe(v))
 		}
 	}
 	return nil
@@ -121,7 +122,7 @@ func (d *declaration) head(t *lua.LTable) error {
 	}
 	for key, to := range map[string]*int{"udp_port": &s.UDPPort, "ethertype": &s.Ethertype} {
 		if v := t.RawGetString(key); v != lua.LNil {
-			n, err := wholeNumber(v, 1, 0xffff)
+			n, err := row.WholeNumber(v, 1, 0xffff)
 			if err != nil {
 				return d.fault(format.Row{}, "%s: %v", key, err)
 			}
@@ -139,7 +140,7 @@ func (d *declaration) sequence(v lua.LValue) error {
 		s.Sequence = string(name)
 		return nil
 	} else if !ok {
-		return d.fault(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected, got %s", describe(v))
+		return d.fault(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected, got %s", row.Describe(v))
 	}
 	if odd := strange(t, seqKeys); odd != "" {
 		return d.fault(none, "sequence: %s", odd)
@@ -153,7 +154,7 @@ func (d *declaration) sequence(v lua.LValue) error {
 	for i := 1; i <= per.Len(); i++ {
 		field, ok := per.RawGetInt(i).(lua.LString)
 		if !ok {
-			return d.fault(none, "sequence: per: a field's name expected, got %s", describe(per.RawGetInt(i)))
+			return d.fault(none, "sequence: per: a field's name expected, got %s", row.Describe(per.RawGetInt(i)))
 		}
 		s.Per = append(s.Per, string(field))
 	}
@@ -181,7 +182,7 @@ func (d *declaration) structRows(t *lua.LTable) ([]format.Row, error) {
 	case v == lua.LNil:
 		return nil, nil
 	case !ok:
-		return nil, d.fault(format.Row{}, "struct: a text such as \">IBBH\" expected, got %s", describe(v))
+		return nil, d.fault(format.Row{}, "struct: a text such as \">IBBH\" expected, got %s", row.Describe(v))
 	}
 	rows, err := format.ParseStruct(string(text))
 	if err != nil {
@@ -231,7 +232,7 @@ func (d *declaration) inner(r format.Row, t *lua.LTable, at *tableLines) (rows [
 	for i := 1; i <= t.Len(); i++ {
 		in, ok := t.RawGetInt(i).(*lua.LTable)
 		if !ok {
-			return nil, d.fault(format.Row{Line: at.row(i).line()}, "a field, { NAME, BITS }, expected, got %s", describe(t.RawGetInt(i)))
+			return nil, d.fault(format.Row{Line: at.row(i).line()}, "a field, { NAME, BITS }, expected, got %s", row.Describe(t.RawGetInt(i)))
 		}
 		x, err := d.row(in, at.row(i), nil)
 		if err != nil {
@@ -252,7 +253,7 @@ func (d *declaration) field(r format.Row, t *lua.LTable, codes *[]format.Row) (f
 	case reserved != lua.LNil && r.Name == "":
 		second, r.Reserved = reserved, true
 	case r.Name == "":
-		return r, d.fault(r, "a name expected first, got %s: a field is { NAME, BITS }", describe(t.RawGetInt(1)))
+		return r, d.fault(r, "a name expected first, got %s: a field is { NAME, BITS }", row.Describe(t.RawGetInt(1)))
 	case codes != nil && len(*codes) > 0:
 		next, err := d.named(codes, r.Name, &tableLines{at: r.Line})
 		if err != nil {
@@ -281,7 +282,7 @@ var kinds = map[string]format.Row{"mac": {Bits: 48, Kind: format.MAC}, "ipv4": {
 func (d *declaration) width(r *format.Row, v lua.LValue) error {
 	text, ok := v.(lua.LString)
 	if !ok {
-		n, err := wholeNumber(v, 1, 1<<20)
+		n, err := row.WholeNumber(v, 1, 1<<20)
 		if err != nil {
 			return d.fault(*r, "width: %v", err)
 		}
@@ -324,12 +325,12 @@ func (d *declaration) attributes(r *format.Row, t *lua.LTable) error {
 	case lua.LNumber, lua.LString:
 		r.At = v.String()
 	default:
-		return d.fault(*r, "at: bits, or a number as text, expected, got %s", describe(v))
+		return d.fault(*r, "at: bits, or a number as text, expected, got %s", row.Describe(v))
 	}
 	if v := t.RawGetString("signed"); v == lua.LTrue {
 		r.Kind = format.Signed
 	} else if v != lua.LNil && v != lua.LFalse {
-		return d.fault(*r, "signed: true or false expected, got %s", describe(v))
+		return d.fault(*r, "signed: true or false expected, got %s", row.Describe(v))
 	}
 	for key, to := range map[string]*float64{"scale": &r.Scale, "offset": &r.Offset} {
 		switch v := t.RawGetString(key).(type) {
@@ -339,7 +340,7 @@ func (d *declaration) attributes(r *format.Row, t *lua.LTable) error {
 				return d.fault(*r, "scale: it is 0, so every number would be the same")
 			}
 		default:
-			return d.fault(*r, "%s: a number expected, got %s", key, describe(v))
+			return d.fault(*r, "%s: a number expected, got %s", key, row.Describe(v))
 		}
 	}
 	if t.RawGetString("unit") == lua.LString("") {
@@ -360,13 +361,13 @@ func (d *declaration) values(r *format.Row, v lua.LValue) (err error) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		if v != lua.LNil {
-			err = d.fault(*r, "values: a table of names by number expected, got %s", describe(v))
+			err = d.fault(*r, "values: a table of names by number expected, got %s", row.Describe(v))
 		}
 		return err
 	}
 	t.ForEach(func(k, v lua.LValue) {
 		name, ok := v.(lua.LString)
-		n, bad := wholeNumber(k, math.MinInt32, maxInt)
+		n, bad := row.WholeNumber(k, math.MinInt32, row.MaxInt)
 		if (!ok || bad != nil) && err == nil {
 			err = d.fault(*r, "values: [%s] = %s: a number and a name expected", k, v)
 		}
@@ -407,15 +408,15 @@ func namedNumbers(v lua.LValue) (list []format.Value, err error) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		if v != lua.LNil {
-			err = fmt.Errorf("a table of numbers by name expected, got %s", describe(v))
+			err = fmt.Errorf("a table of numbers by name expected, got %s", row.Describe(v))
 		}
 		return nil, err
 	}
 	t.ForEach(func(k, v lua.LValue) {
-		n, bad := unsigned(v, 64)
+		n, bad := row.Unsigned(v, 64)
 		name, ok := k.(lua.LString)
 		if (bad != nil || !ok) && err == nil {
-			err = fmt.Errorf("%s = %s: a name and a whole number from 0 expected", k, describe(v))
+			err = fmt.Errorf("%s = %s: a name and a whole number from 0 expected", k, row.Describe(v))
 		}
 		list = append(list, format.Value{Number: n, Name: string(name)})
 	})
@@ -438,14 +439,14 @@ func rawNumber(v lua.LValue, r format.Row) (uint64, error) {
 		if r.Bits < 64 {
 			low = -1 << (r.Bits - 1)
 		}
-		i, err := wholeNumber(v, max(low, -maxInt), maxInt)
+		i, err := row.WholeNumber(v, max(low, -row.MaxInt), row.MaxInt)
 		return uint64(i), err
 	}
 	width := r.Bits
 	if r.Kind == format.Signed {
 		width--
 	}
-	return unsigned(v, width)
+	return row.Unsigned(v, width)
 }
 
 func rawText(s string, r format.Row) (uint64, error) {
@@ -472,7 +473,7 @@ func rawText(s string, r format.Row) (uint64, error) {
 		return uint64(n), nil // above 2^53
 	}
 	if len(names) == 0 {
-		return 0, fmt.Errorf("a number expected, got the string %q", clip(s, 40))
+		return 0, fmt.Errorf("a number expected, got the string %q", row.Clip(s, 40))
 	}
-	return 0, fmt.Errorf("%s", unknown("value", s, names))
+	return 0, fmt.Errorf("%s", row.Unknown("value", s, names))
 }

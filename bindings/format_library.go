@@ -12,6 +12,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
@@ -36,9 +37,9 @@ var formatOptions = format.Options{
 
 // templateOptions returns the option names of q:template.
 func templateOptions() map[string]bool {
-	k := optionKeys{row: templateRows}
-	k.read()
-	return k.known
+	k := row.Keys{Row: row.TemplateRows}
+	k.Read()
+	return k.Known
 }
 
 // LoadFormat reads a format from Lua source that returns its declaration table, like the files in stdlib/formats. The source runs without any
@@ -59,7 +60,7 @@ func LoadFormat(file, source string) (*format.Format, error) {
 	}
 	t, ok := L.Get(-1).(*lua.LTable)
 	if !ok {
-		return nil, fmt.Errorf("%s: it returns %s, not the table of a format", file, describe(L.Get(-1)))
+		return nil, fmt.Errorf("%s: it returns %s, not the table of a format", file, row.Describe(L.Get(-1)))
 	}
 	return declared(t, file, returnedTable(file, source))
 }
@@ -87,11 +88,11 @@ func declared(t *lua.LTable, file string, at *tableLines) (*format.Format, error
 func checkVector(f *format.Format, v lua.LValue) error {
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		return fmt.Errorf("a table with hex and fields expected, got %s", describe(v))
+		return fmt.Errorf("a table with hex and fields expected, got %s", row.Describe(v))
 	}
 	text, ok := t.RawGetString("hex").(lua.LString)
 	if !ok {
-		return fmt.Errorf("hex: a string of hexadecimal digits expected, got %s", describe(t.RawGetString("hex")))
+		return fmt.Errorf("hex: a string of hexadecimal digits expected, got %s", row.Describe(t.RawGetString("hex")))
 	}
 	bytes, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
@@ -29,7 +30,7 @@ func (rt *Runtime) readValue(r format.Read) lua.LValue {
 	}
 	switch r.Field.Kind {
 	case format.Signed:
-		if v := int64(r.Raw); absolute(v) > maxInt {
+		if v := int64(r.Raw); absolute(v) > row.MaxInt {
 			return lua.LString(strconv.FormatInt(v, 10))
 		}
 		return lua.LNumber(int64(r.Raw))
@@ -122,13 +123,13 @@ func givenValues(f *format.Format, t *lua.LTable, skip ...string) (given map[str
 		case name == "payload":
 			text, ok := v.(lua.LString)
 			if payload = []byte(text); !ok {
-				bad = fmt.Errorf("a string of bytes expected, got %s", describe(v))
+				bad = fmt.Errorf("a string of bytes expected, got %s", row.Describe(v))
 			}
 		case lists[name] != nil:
 			g.Items, bad = givenItems(lists[name], v)
 			given[name] = g
 		case !names[name]:
-			bad = fmt.Errorf("%s", unknown("field", name, f.Names()))
+			bad = fmt.Errorf("%s", row.Unknown("field", name, f.Names()))
 		default:
 			g, bad = givenValue(f, name, v)
 			given[name] = g
@@ -152,12 +153,12 @@ func contains(list []string, s string) bool {
 func givenItems(l *format.List, v lua.LValue) (items []map[string]uint64, err error) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		return nil, fmt.Errorf("a list of tables expected, got %s", describe(v))
+		return nil, fmt.Errorf("a list of tables expected, got %s", row.Describe(v))
 	}
 	for i := 1; i <= t.Len(); i++ {
 		in, ok := t.RawGetInt(i).(*lua.LTable)
 		if !ok {
-			return nil, fmt.Errorf("element %d: a table expected, got %s", i, describe(t.RawGetInt(i)))
+			return nil, fmt.Errorf("element %d: a table expected, got %s", i, row.Describe(t.RawGetInt(i)))
 		}
 		one := map[string]uint64{}
 		in.ForEach(func(k, v lua.LValue) {
@@ -180,7 +181,7 @@ func givenItems(l *format.List, v lua.LValue) (items []map[string]uint64, err er
 func givenValue(f *format.Format, name string, v lua.LValue) (g format.Given, err error) {
 	x := f.Named(name)
 	if x == nil { // list item
-		g.Raw, err = unsigned(v, 64)
+		g.Raw, err = row.Unsigned(v, 64)
 		return g, err
 	}
 	text, isText := v.(lua.LString)
@@ -188,14 +189,14 @@ func givenValue(f *format.Format, name string, v lua.LValue) (g format.Given, er
 	case format.Float:
 		n, ok := v.(lua.LNumber)
 		if !ok {
-			return g, fmt.Errorf("a number expected, got %s", describe(v))
+			return g, fmt.Errorf("a number expected, got %s", row.Describe(v))
 		}
 		if g.Raw = math.Float64bits(float64(n)); x.Bits == 32 {
 			g.Raw = uint64(math.Float32bits(float32(n)))
 		}
 	case format.Bytes:
 		if g.Bytes = []byte(text); !isText {
-			return g, fmt.Errorf("a string of bytes expected, got %s", describe(v))
+			return g, fmt.Errorf("a string of bytes expected, got %s", row.Describe(v))
 		}
 	case format.IPv6:
 		a, bad := netip.ParseAddr(string(text))

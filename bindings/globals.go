@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // modules lists the modules of this package that require finds, besides the host's.
@@ -125,7 +126,9 @@ func (rt *Runtime) module(name string, entries []entry) *lua.LTable {
 	if name == "daqiri" {
 		t.RawSetString("version", lua.LString(Version))
 	}
-	rt.strict(t, func(_ *lua.LState, key string) string { return unknown("function", key, names) + " in module " + name })
+	rt.strict(t, func(_ *lua.LState, key string) string {
+		return row.Unknown("function", key, names) + " in module " + name
+	})
 	return t
 }
 
@@ -208,22 +211,22 @@ func (rt *Runtime) unknownGlobal(key string) string {
 	}
 	var known []string
 	rt.globals().ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
-	return unknown("global", key, sortedStrings(known))
+	return row.Unknown("global", key, sortedStrings(known))
 }
 
 func globalPrint(c *call) int {
 	var b strings.Builder
-	for n := 1; n <= c.count(); n++ {
+	for n := 1; n <= c.Count(); n++ {
 		if n > 1 {
 			b.WriteByte('\t')
 		}
-		text := c.rt.text(c.L, c.arg(n))
+		text := c.rt.text(c.L, c.Arg(n))
 		lua51.Reserve(c.L, uint64(b.Len()+len(text)))
 		b.WriteString(text)
 	}
 	b.WriteByte('\n')
 	if _, err := io.WriteString(c.rt.Stdout, b.String()); err != nil {
-		raiseError(c.L, err)
+		row.RaiseError(c.L, err)
 	}
 	return 0
 }
@@ -231,14 +234,14 @@ func globalPrint(c *call) int {
 // osExit implements os.exit: it ends the process in order, so that sessions are finished and the summary is printed.
 func osExit(c *call) int {
 	code := 0
-	switch v := c.arg(1).(type) {
+	switch v := c.Arg(1).(type) {
 	case *lua.LNilType:
 	case lua.LBool:
 		if !v {
 			code = 1
 		}
 	default:
-		code = int(c.whole(1, "exit code", 0, 255))
+		code = int(c.Whole(1, "exit code", 0, 255))
 	}
 	c.rt.exit(c.L, code)
 	return 0
@@ -250,5 +253,5 @@ func (rt *Runtime) exit(L *lua.LState, code int) {
 	rt.Shared.setExit(code)
 	rt.Scheduler.CancelAll(cause)
 	rt.Task.Cancel(cause)
-	raiseError(L, cause)
+	row.RaiseError(L, cause)
 }

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -34,15 +35,15 @@ const (
 
 // options reads the options of daqiri.kernel for persistent kernels.
 func (p *persistent) options(o *options) {
-	p.is = o.bool("persistent", false)
+	p.is = o.Bool("persistent", false)
 	p.sems = o.c.L.NewTable()
 	p.rings = session.Rings{TX: 256, RX: 256, Semaphores: 64, Ops: []string{"send"}}
-	if !o.has("rings") {
+	if !o.Has("rings") {
 		return
 	}
-	t, ok := o.get("rings").(*lua.LTable)
+	t, ok := o.Get("rings").(*lua.LTable)
 	if !ok || !p.is {
-		o.wrong("rings", "a table expected, of a kernel that is persistent")
+		o.Wrong("rings", "a table expected, of a kernel that is persistent")
 	}
 	t.ForEach(func(k, v lua.LValue) {
 		slots := map[string]*int{"tx": &p.rings.TX, "rx": &p.rings.RX, "semaphores": &p.rings.Semaphores}[k.String()]
@@ -54,7 +55,7 @@ func (p *persistent) options(o *options) {
 			p.rings.Ops = o.ops(list)
 			return
 		}
-		o.wrong("rings", "%s = %s: tx, rx and semaphores are numbers of slots, ops is a list", k, describe(v))
+		o.Wrong("rings", "%s = %s: tx, rx and semaphores are numbers of slots, ops is a list", k, row.Describe(v))
 	})
 }
 
@@ -62,7 +63,7 @@ func (o *options) ops(list *lua.LTable) (ops []string) {
 	for i := range list.Len() {
 		op := list.RawGetInt(i + 1).String()
 		if !slices.Contains(session.RingOps(), op) {
-			o.wrong("rings", "ops: there is no operation %q: it is one of %s", op, strings.Join(session.RingOps(), ", "))
+			o.Wrong("rings", "ops: there is no operation %q: it is one of %s", op, strings.Join(session.RingOps(), ", "))
 		}
 		ops = append(ops, op)
 	}
@@ -106,14 +107,14 @@ func (p *persistent) get(key lua.LValue) lua.LValue {
 
 // each calls take for every element of a list option; what names the elements, and most is their maximum number.
 func (o *options) each(key, what string, most int, take func(lua.LValue)) {
-	t, ok := o.get(key).(*lua.LTable)
+	t, ok := o.Get(key).(*lua.LTable)
 	switch {
-	case !o.has(key):
+	case !o.Has(key):
 		return
 	case !ok:
-		o.wrong(key, "a list of %s expected, got %s", what, describe(o.get(key)))
+		o.Wrong(key, "a list of %s expected, got %s", what, row.Describe(o.Get(key)))
 	case t.Len() > most:
-		o.wrong(key, "%d %s, and a kernel has %d at most", t.Len(), what, most)
+		o.Wrong(key, "%d %s, and a kernel has %d at most", t.Len(), what, most)
 	}
 	for i := range t.Len() {
 		take(t.RawGetInt(i + 1))
@@ -123,15 +124,15 @@ func (o *options) each(key, what string, most int, take func(lua.LValue)) {
 // queues reads a queue or a list of queues.
 func (o *options) queues(key string) (list []*session.Queue) {
 	take := func(v lua.LValue) {
-		q, ok := userdata[*queue](v)
+		q, ok := row.Userdata[*queue](v)
 		if !ok {
-			o.wrong(key, "a queue, or a list of them, expected, got %s", describe(v))
+			o.Wrong(key, "a queue, or a list of them, expected, got %s", row.Describe(v))
 		}
 		q.check(o.c)
 		list = append(list, q.q)
 	}
-	if _, ok := o.get(key).(*lua.LTable); o.has(key) && !ok {
-		take(o.get(key))
+	if _, ok := o.Get(key).(*lua.LTable); o.Has(key) && !ok {
+		take(o.Get(key))
 	} else {
 		o.each(key, "queues", session.MaxKernelRings, take)
 	}
@@ -141,9 +142,9 @@ func (o *options) queues(key string) (list []*session.Queue) {
 // writers reads a list of writers.
 func (o *options) writers(key string) (list []*session.Stage) {
 	o.each(key, "writers", session.MaxKernelWriters, func(v lua.LValue) {
-		st, ok := userdata[*stage](v)
+		st, ok := row.Userdata[*stage](v)
 		if !ok {
-			o.wrong(key, "a writer expected, got %s", describe(v))
+			o.Wrong(key, "a writer expected, got %s", row.Describe(v))
 		}
 		list = append(list, st.st)
 	})
@@ -160,20 +161,20 @@ func (o *options) names(key string) (list []string) {
 func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg, regions map[int]string) {
 	regions = map[int]string{}
 	list := []lua.LValue{lua.LString("context")}
-	if t, ok := o.get("args").(*lua.LTable); ok {
+	if t, ok := o.Get("args").(*lua.LTable); ok {
 		list = nil
 		for i := range t.Len() {
 			list = append(list, t.RawGetInt(i+1))
 		}
-	} else if o.has("args") {
-		o.wrong("args", "a list expected, got %s", describe(o.get("args")))
+	} else if o.Has("args") {
+		o.Wrong("args", "a list expected, got %s", row.Describe(o.Get("args")))
 	}
-	c.check(k.k.CheckCount(len(list)))
+	c.Check(k.k.CheckCount(len(list)))
 	contexts := 0
 	for i, v := range list {
 		if v == lua.LString("context") {
 			if !k.k.TakesContext(i) {
-				c.check(k.k.Unfit(i, "the context is passed as a pointer: void *"))
+				c.Check(k.k.Unfit(i, "the context is passed as a pointer: void *"))
 			}
 			args = append(args, session.ContextArg)
 			contexts++
@@ -181,16 +182,16 @@ func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg,
 		}
 		if name, ok := v.(lua.LString); ok {
 			a, err := k.k.NumberArg(i, 0)
-			c.check(err)
+			c.Check(err)
 			args, regions[i] = append(args, a), string(name)
 			continue
 		}
 		a, _, err := k.argument(c, i, v, true)
-		c.check(err)
+		c.Check(err)
 		args = append(args, a)
 	}
 	if contexts == 0 {
-		o.wrong("args", "\"context\" is missing: without it the kernel has no rings")
+		o.Wrong("args", "\"context\" is missing: without it the kernel has no rings")
 	}
 	return args, regions
 }
@@ -200,36 +201,36 @@ func kernelStart(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	o := c.options(1)
 	if !k.is {
-		c.raise("kernel %s: 'start' is for persistent kernels: hint: daqiri.kernel{ persistent = true, … }", k.name)
+		c.Raise("kernel %s: 'start' is for persistent kernels: hint: daqiri.kernel{ persistent = true, … }", k.name)
 	}
 	if k.run != nil {
-		c.raise("kernel %s: it was started, and is stopped by k:stop() first", k.name)
+		c.Raise("kernel %s: it was started, and is stopped by k:stop() first", k.name)
 	}
-	limit, given := o.seconds("limit")
+	limit, given := o.Seconds("limit")
 	if !given {
 		limit = int64(10 * time.Second)
 	}
-	timeout, given := o.seconds("timeout")
+	timeout, given := o.Seconds("timeout")
 	if !given {
 		timeout = silencePatience
 	}
 	of := o.session("session")
-	n := int(o.whole("semaphores", 0, 0, 64))
+	n := int(o.Whole("semaphores", 0, 0, 64))
 	args, regionArgs := k.contextArguments(c, o)
-	timers := o.bool("timers", false)
+	timers := o.Bool("timers", false)
 	var peer *session.Conn
-	if o.has("conn") {
-		x, ok := userdata[*connection](o.get("conn"))
+	if o.Has("conn") {
+		x, ok := row.Userdata[*connection](o.Get("conn"))
 		if !ok {
-			o.wrong("conn", "a connection expected, got %s", describe(o.get("conn")))
+			o.Wrong("conn", "a connection expected, got %s", row.Describe(o.Get("conn")))
 		}
 		peer = x.c
 	}
 	run, err := of.s.StartPersistent(session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
 		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Conn: peer, Writers: o.writers("writers"), Semaphores: n,
-		Args: args, RegionArgs: regionArgs, Policy: o.policy(session.Drop), Limit: time.Duration(limit),
-		Timers: timers, Timeout: time.Duration(timeout), Restarts: int(o.whole("restarts", 3, 0, 1<<31-1))})
-	c.check(err)
+		Args: args, RegionArgs: regionArgs, Policy: o.Policy(session.Drop), Limit: time.Duration(limit),
+		Timers: timers, Timeout: time.Duration(timeout), Restarts: int(o.Whole("restarts", 3, 0, 1<<31-1))})
+	c.Check(err)
 	k.run, k.of = run, of
 	look := &runLook{run: run}
 	look.alarm = c.rt.Task.Every(runLooks, look)
@@ -237,7 +238,7 @@ func kernelStart(c *call) int {
 	for i := range n {
 		k.sems.Append(c.rt.newObject(&semaphore{of: k, index: i}))
 	}
-	return c.push(c.L.Get(1))
+	return c.Push(c.L.Get(1))
 }
 
 // runLook polls whether the kernel runs, which also restarts a kernel that died.
@@ -256,7 +257,7 @@ func (r *runLook) deliver(*Runtime, *lua.LState, *task.Item) {
 
 func (k *kernelObject) started(c *call) {
 	if k.run == nil {
-		c.raise("kernel %s: it was not started", k.name)
+		c.Raise("kernel %s: it was not started", k.name)
 	}
 }
 
@@ -291,7 +292,7 @@ func kernelWait(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	k.started(c)
 	done, until := k.over, task.Never
-	if timeout, limited := c.options(1).seconds("timeout"); limited {
+	if timeout, limited := c.options(1).Seconds("timeout"); limited {
 		until = c.rt.Task.In(timeout)
 	} else {
 		done = func() bool { return k.over() || k.stuck() }
@@ -306,32 +307,32 @@ func kernelWait(c *call) int {
 			continue // a consumer appeared meanwhile
 		}
 		if until == task.Never {
-			c.raise("kernel %s: %s", k.name, why)
+			c.Raise("kernel %s: %s", k.name, why)
 		}
-		return c.fail(fmt.Errorf("kernel %s: %s: %w", k.name, why, session.ErrNotReady))
+		return c.Fail(fmt.Errorf("kernel %s: %s: %w", k.name, why, session.ErrNotReady))
 	}
-	c.check(k.run.Error())
-	return c.push(lua.LTrue)
+	c.Check(k.run.Error())
+	return c.Push(lua.LTrue)
 }
 
 // kernelStop implements k:stop{timeout}.
 func kernelStop(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
 	k.started(c)
-	timeout, limited := c.options(1).seconds("timeout")
+	timeout, limited := c.options(1).Seconds("timeout")
 	if !limited {
 		timeout = stopPatience
 	}
 	k.run.Abort()
 	if !k.await(c, c.rt.Task.In(timeout), func() bool { return k.over() || k.stuck() }) && k.run.Running() {
-		return c.fail(fmt.Errorf("kernel %s: it was told to end, and runs: gn_recv, gn_send and gn_wait say GN_ABORTED: %w", k.name, session.ErrNotReady))
+		return c.Fail(fmt.Errorf("kernel %s: it was told to end, and runs: gn_recv, gn_send and gn_wait say GN_ABORTED: %w", k.name, session.ErrNotReady))
 	}
 	k.last = k.run.State()
 	err := k.run.Error()
 	k.run.Close()
 	k.run = nil
-	c.check(err)
-	return c.push(lua.LTrue)
+	c.Check(err)
+	return c.Push(lua.LTrue)
 }
 
 // ---- semaphores -------------------------------------------------------------------------------------------
@@ -364,11 +365,11 @@ var semaphoreType = &typeDef{
 func semOnReady(c *call) int {
 	s := receiver[*semaphore](c, "semaphore")
 	s.of.started(c)
-	s.fn = c.fn(1, "function(first, count)")
+	s.fn = c.Func(1, "function(first, count)")
 	if s.alarm == nil {
 		s.alarm = c.rt.Task.Every(itemLook, s)
 	}
-	return c.push(c.L.Get(1))
+	return c.Push(c.L.Get(1))
 }
 
 func (s *semaphore) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // maxGroups bounds a range of groups.
@@ -25,25 +27,25 @@ func (o *options) groups(i *iface) []string {
 			err = i.hasPort(p)
 		}
 		if err != nil {
-			o.wrong("groups", "%v", err)
+			o.Wrong("groups", "%v", err)
 		}
 		out = append(out, list...)
 	}
-	switch v := o.get("groups").(type) {
+	switch v := o.Get("groups").(type) {
 	case lua.LString:
 		add(string(v), 0)
 	case *lua.LTable:
 		v.ForEach(func(_, e lua.LValue) {
 			if t, ok := e.(*lua.LTable); ok {
-				in := newOptions(o.c, o.n, t)
-				in.allow([]string{"ip", "port"})
-				add(in.str("ip", ""), int(in.whole("port", 0, 1, 65535)))
+				in := newOptions(o.c, o.Arg, t)
+				in.Allow([]string{"ip", "port"})
+				add(in.Str("ip", ""), int(in.Whole("port", 0, 1, 65535)))
 				return
 			}
 			add(e.String(), 0)
 		})
 	default:
-		o.wrong("groups", "text or a list expected, got %s", describe(v))
+		o.Wrong("groups", "text or a list expected, got %s", row.Describe(v))
 	}
 	return out
 }

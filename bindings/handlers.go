@@ -16,32 +16,32 @@ type tapper func(*task.Task, any, session.TapOptions) (*session.Tap, error)
 // handler exists, only its function is replaced and its tap continues, so no burst is lost. At the prompt this also applies to an unnamed handler
 // if it is the only one.
 func (c *call) onBurst(o *RunningSession, of any, tap tapper, name string) int {
-	if c.arg(1) == lua.LFalse {
+	if c.Arg(1) == lua.LFalse {
 		o.check(c)
-		c.rt.removeHandlers(c, of, c.options(2).str("name", ""))
-		return c.push(c.L.Get(1))
+		c.rt.removeHandlers(c, of, c.options(2).Str("name", ""))
+		return c.Push(c.L.Get(1))
 	}
-	fn := c.fn(1, "function(burst)")
+	fn := c.Func(1, "function(burst)")
 	opts := c.options(2)
-	want := session.TapOptions{Name: name, Sample: int(opts.whole("sample", 1, 1, 1<<31-1)), Policy: opts.policy(session.Wait)}
-	label := opts.str("name", "")
+	want := session.TapOptions{Name: name, Sample: int(opts.Whole("sample", 1, 1, 1<<31-1)), Policy: opts.Policy(session.Wait)}
+	label := opts.Str("name", "")
 	if h := c.rt.handlerOf(of, label); h != nil {
-		if (opts.has("sample") || opts.has("policy")) && (want.Sample != h.options.Sample || want.Policy != h.options.Policy) {
-			c.raise("the handler %s has another sample or policy: remove it first, with on_burst(false)", h.tap.Name())
+		if (opts.Has("sample") || opts.Has("policy")) && (want.Sample != h.options.Sample || want.Policy != h.options.Policy) {
+			c.Raise("the handler %s has another sample or policy: remove it first, with on_burst(false)", h.tap.Name())
 		}
 		o.check(c)
 		h.fn = fn
-		return c.push(c.L.Get(1))
+		return c.Push(c.L.Get(1))
 	}
 	h := &burstHandler{fn: fn, of: o, meta: c.rt.live(burstType.name).meta, source: of, label: label, options: want}
 	t, err := tap(c.rt.Task, h, want)
-	c.check(err)
+	c.Check(err)
 	h.tap, h.clock = t, t.Clock()
 	if _, passing := of.(*session.Conn); !passing || label != "" { // not for short-lived connections, which may number thousands
 		c.rt.handlers = append(c.rt.handlers, h)
 	}
 	c.rt.listening++
-	return c.push(c.L.Get(1))
+	return c.Push(c.L.Get(1))
 }
 
 // handlerOf returns the handler whose function a new one replaces; nil: a handler is added.
@@ -71,6 +71,6 @@ func (rt *Runtime) removeHandlers(c *call, of any, label string) {
 		return true
 	})
 	if !found && label != "" {
-		c.raise("there is no handler named %s", label)
+		c.Raise("there is no handler named %s", label)
 	}
 }

@@ -19,26 +19,26 @@ const (
 // frame builds a frame from the options. Defaults: source MAC: the interface's address or 02:00:00:00:00:01 (also for "auto"); destination MAC:
 // the multicast address of the destination IP address, else broadcast; IP addresses in 192.0.2.0/24 or 2001:db8::/64; port 4096.
 func (o *options) frame(i *session.Interface) ([]byte, layout) {
-	six := o.has("ipv6_src") || o.has("ipv6_dst")
+	six := o.Has("ipv6_src") || o.Has("ipv6_dst")
 	src, dst := "192.0.2.1", "192.0.2.2"
 	kind := "ipv4"
 	if six {
 		src, dst, kind = "2001:db8::1", "2001:db8::2", "ipv6"
 	}
-	if six && (o.has("ipv4_src") || o.has("ipv4_dst")) {
-		o.fault("ipv4 and ipv6 addresses exclude each other")
+	if six && (o.Has("ipv4_src") || o.Has("ipv4_dst")) {
+		o.Raise("ipv4 and ipv6 addresses exclude each other")
 	}
 	from, to := o.address(kind+"_src", src), o.address(kind+"_dst", dst)
 	if from.Is4() == six || to.Is4() == six {
-		o.fault("%s_src and %s_dst need %s addresses", kind, kind, strings.ToUpper(kind[:2])+kind[2:])
+		o.Raise("%s_src and %s_dst need %s addresses", kind, kind, strings.ToUpper(kind[:2])+kind[2:])
 	}
 	payload := o.payload()
-	if o.has("vlan_pcp") && !o.has("vlan_id") {
-		o.wrong("vlan_pcp", "it stands in a VLAN tag: give vlan_id, 0 for none but the priority")
+	if o.Has("vlan_pcp") && !o.Has("vlan_id") {
+		o.Wrong("vlan_pcp", "it stands in a VLAN tag: give vlan_id, 0 for none but the priority")
 	}
-	if o.has("ethertype") {
+	if o.Has("ethertype") {
 		o.noHeaders()
-		b := o.ethernet(i, to, uint16(o.whole("ethertype", 0, 0x600, 0xffff)))
+		b := o.ethernet(i, to, uint16(o.Whole("ethertype", 0, 0x600, 0xffff)))
 		return append(b, payload...), layout{l3: len(b), payload: len(b)}
 	}
 	proto, header := o.transport(len(payload))
@@ -61,11 +61,11 @@ func (o *options) frame(i *session.Interface) ([]byte, layout) {
 
 // noHeaders refuses header options that do not apply to a frame of another ethertype.
 func (o *options) noHeaders() {
-	for _, key := range o.c.keys.names {
+	for _, key := range o.c.Keys.Names {
 		switch proto, _, _ := strings.Cut(key, "_"); proto {
 		case "ipv4", "ipv6", "tcp", "udp", "tos", "ttl":
-			if o.has(key) {
-				o.wrong(key, "has no effect beside 'ethertype', behind which the payload begins")
+			if o.Has(key) {
+				o.Wrong(key, "has no effect beside 'ethertype', behind which the payload begins")
 			}
 		}
 	}
@@ -101,24 +101,24 @@ func (at layout) value(data []byte, f session.Field) uint64 {
 }
 
 func (o *options) address(key, missing string) netip.Addr {
-	a, err := netip.ParseAddr(o.str(key, missing))
+	a, err := netip.ParseAddr(o.Str(key, missing))
 	if err != nil {
-		o.wrong(key, "%q is not an IP address", o.str(key, missing))
+		o.Wrong(key, "%q is not an IP address", o.Str(key, missing))
 	}
 	return a
 }
 
 func (o *options) ethernet(i *session.Interface, to netip.Addr, ethertype uint16) []byte {
 	b := append([]byte(nil), o.destination(i, to)...)
-	source := o.str("eth_src", "auto")
+	source := o.Str("eth_src", "auto")
 	if mac, err := i.MAC(); err == nil && source == "auto" {
 		source = mac.String()
 	} else if source == "auto" {
 		source = "02:00:00:00:00:01"
 	}
 	b = append(b, o.parseMAC("eth_src", source)...)
-	if o.has("vlan_id") {
-		tag := uint16(o.whole("vlan_pcp", 0, 0, 7)<<13 | o.whole("vlan_id", 0, 0, 4095))
+	if o.Has("vlan_id") {
+		tag := uint16(o.Whole("vlan_pcp", 0, 0, 7)<<13 | o.Whole("vlan_id", 0, 0, 4095))
 		b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, 0x8100), tag)
 	}
 	return binary.BigEndian.AppendUint16(b, ethertype)
@@ -127,19 +127,19 @@ func (o *options) ethernet(i *session.Interface, to netip.Addr, ethertype uint16
 // destination returns eth_dst. "auto" resolves the destination IP address by ARP or ND; the default is broadcast. Multicast groups map to their
 // own addresses.
 func (o *options) destination(i *session.Interface, to netip.Addr) []byte {
-	text := o.str("eth_dst", defaultDestination(to))
+	text := o.Str("eth_dst", defaultDestination(to))
 	if text != "auto" {
 		return o.parseMAC("eth_dst", text)
 	}
 	if to.IsMulticast() || to == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 		return o.parseMAC("eth_dst", defaultDestination(to))
 	}
-	if !o.has("ipv4_dst") && !o.has("ipv6_dst") {
-		o.wrong("eth_dst", "\"auto\" is the one that has ipv4_dst or ipv6_dst: give one of them, or the Ethernet address")
+	if !o.Has("ipv4_dst") && !o.Has("ipv6_dst") {
+		o.Wrong("eth_dst", "\"auto\" is the one that has ipv4_dst or ipv6_dst: give one of them, or the Ethernet address")
 	}
-	mac, err := o.c.resolve(i, to, uint16(o.whole("vlan_id", 0, 0, 4095)))
+	mac, err := o.c.resolve(i, to, uint16(o.Whole("vlan_id", 0, 0, 4095)))
 	if err != nil {
-		o.wrong("eth_dst", "%v", err)
+		o.Wrong("eth_dst", "%v", err)
 	}
 	return mac
 }
@@ -147,7 +147,7 @@ func (o *options) destination(i *session.Interface, to netip.Addr) []byte {
 func (o *options) parseMAC(key, text string) []byte {
 	mac, err := parseMAC(text)
 	if err != nil {
-		o.wrong(key, "%v", err)
+		o.Wrong(key, "%v", err)
 	}
 	return mac[:]
 }
@@ -177,31 +177,31 @@ func defaultDestination(to netip.Addr) string {
 
 func (o *options) ipv4(from, to netip.Addr, proto byte, payload int) []byte {
 	if payload+20 > 0xffff {
-		o.fault("a packet of %d bytes does not fit into IPv4", payload+20)
+		o.Raise("a packet of %d bytes does not fit into IPv4", payload+20)
 	}
-	b := []byte{0x45, byte(o.whole("tos", 0, 0, 255))}
+	b := []byte{0x45, byte(o.Whole("tos", 0, 0, 255))}
 	b = binary.BigEndian.AppendUint16(b, uint16(20+payload))
-	b = append(b, 0, 0, 0x40, 0, byte(o.whole("ttl", 64, 0, 255)), proto, 0, 0) // flag DF
+	b = append(b, 0, 0, 0x40, 0, byte(o.Whole("ttl", 64, 0, 255)), proto, 0, 0) // flag DF
 	return append(append(b, from.AsSlice()...), to.AsSlice()...)
 }
 
 func (o *options) ipv6(from, to netip.Addr, proto byte, payload int) []byte {
 	if payload > 0xffff {
-		o.fault("a packet of %d bytes does not fit into IPv6", payload+40)
+		o.Raise("a packet of %d bytes does not fit into IPv6", payload+40)
 	}
-	b := binary.BigEndian.AppendUint32(nil, 6<<28|uint32(o.whole("tos", 0, 0, 255))<<20)
+	b := binary.BigEndian.AppendUint32(nil, 6<<28|uint32(o.Whole("tos", 0, 0, 255))<<20)
 	b = binary.BigEndian.AppendUint16(b, uint16(payload))
-	b = append(b, proto, byte(o.whole("ttl", 64, 0, 255)))
+	b = append(b, proto, byte(o.Whole("ttl", 64, 0, 255)))
 	return append(append(b, from.AsSlice()...), to.AsSlice()...)
 }
 
 // transport builds a UDP header, or a TCP header if a TCP option is given.
 func (o *options) transport(payload int) (proto byte, header []byte) {
-	tcp := o.has("tcp_src") || o.has("tcp_dst") || o.has("tcp_seq") || o.has("tcp_flags")
-	if tcp && (o.has("udp_src") || o.has("udp_dst")) {
-		o.fault("udp and tcp options exclude each other")
+	tcp := o.Has("tcp_src") || o.Has("tcp_dst") || o.Has("tcp_seq") || o.Has("tcp_flags")
+	if tcp && (o.Has("udp_src") || o.Has("udp_dst")) {
+		o.Raise("udp and tcp options exclude each other")
 	}
-	port := func(key string) uint16 { return uint16(o.whole(key, 4096, 0, 0xffff)) }
+	port := func(key string) uint16 { return uint16(o.Whole(key, 4096, 0, 0xffff)) }
 	if !tcp {
 		b := binary.BigEndian.AppendUint16(nil, port("udp_src"))
 		b = binary.BigEndian.AppendUint16(b, port("udp_dst"))
@@ -210,6 +210,6 @@ func (o *options) transport(payload int) (proto byte, header []byte) {
 	}
 	b := binary.BigEndian.AppendUint16(nil, port("tcp_src"))
 	b = binary.BigEndian.AppendUint16(b, port("tcp_dst"))
-	b = binary.BigEndian.AppendUint32(b, uint32(o.whole("tcp_seq", 0, 0, 1<<32-1)))
-	return protoTCP, append(b, 0, 0, 0, 0, 5<<4, byte(o.whole("tcp_flags", 0x10, 0, 255)), 0xff, 0xff, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(o.Whole("tcp_seq", 0, 0, 1<<32-1)))
+	return protoTCP, append(b, 0, 0, 0, 0, 5<<4, byte(o.Whole("tcp_flags", 0x10, 0, 255)), 0xff, 0xff, 0, 0, 0, 0)
 }

@@ -11,21 +11,21 @@ import (
 func sessionHeaps(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
-	opts.need("memory_region")
+	opts.Need("memory_region")
 	f := opts.format()
 	h := session.HeapsOptions{
-		MemoryRegion:   opts.str("memory_region", ""),
+		MemoryRegion:   opts.Str("memory_region", ""),
 		Fields:         f.with(opts.ownFields("fields")),
-		ID:             opts.str("id", ""),
-		Offset:         opts.str("offset", ""),
-		Size:           opts.str("size", ""),
-		HeapBytes:      int(opts.size("heap_bytes")),
-		Segment:        int(opts.whole("segment", 1, 1, 4)) - 1,
-		Window:         int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
-		TimeoutNS:      opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
+		ID:             opts.Str("id", ""),
+		Offset:         opts.Str("offset", ""),
+		Size:           opts.Str("size", ""),
+		HeapBytes:      int(opts.Size("heap_bytes")),
+		Segment:        int(opts.Whole("segment", 1, 1, 4)) - 1,
+		Window:         int(opts.Whole("window", 0, 1, int64(session.MaxWindow))),
+		TimeoutNS:      opts.Whole("timeout_us", 0, 0, 1<<40) * 1000,
 		Fill:           opts.fill("fill"),
 		DropIncomplete: opts.choice("missing_action", "passthrough", "drop") == "drop",
-		Policy:         opts.policy(session.Drop),
+		Policy:         opts.Policy(session.Drop),
 	}
 	opts.heapRule(&h, f)
 	at := opts.payloadPlace(f, h.Segment)
@@ -33,7 +33,7 @@ func sessionHeaps(c *call) int {
 	if f != nil && f.f != nil {
 		h.Items = itemList(f.f)
 	}
-	st, err := o.s.Heaps(opts.str("name", ""), h)
+	st, err := o.s.Heaps(opts.Str("name", ""), h)
 	if err == nil {
 		c.rt.Shared.heapFormats.Store(st, f)
 	}
@@ -54,13 +54,13 @@ func (o *options) heapRule(h *session.HeapsOptions, f *packetFormat) {
 	}
 	switch {
 	case h.ID == "":
-		o.fault("option 'id' is missing: which heap a packet is of, a number as text over fields")
+		o.Raise("option 'id' is missing: which heap a packet is of, a number as text over fields")
 	case h.Offset == "":
-		o.fault("option 'offset' is missing: where in the heap its payload belongs, bytes, a number as text over fields")
+		o.Raise("option 'offset' is missing: where in the heap its payload belongs, bytes, a number as text over fields")
 	case h.Size == "" && h.HeapBytes == 0:
-		o.fault("option 'size' (a number as text over fields) or 'heap_bytes' is missing: how long a heap is")
+		o.Raise("option 'size' (a number as text over fields) or 'heap_bytes' is missing: how long a heap is")
 	case h.Size != "" && h.HeapBytes != 0:
-		o.wrong("heap_bytes", "'size' says how long a heap is: keep one of them")
+		o.Wrong("heap_bytes", "'size' says how long a heap is: keep one of them")
 	}
 }
 

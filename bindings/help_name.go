@@ -2,6 +2,8 @@ package bindings
 
 import (
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // HelpName returns the name of a value's reference page: "queue" for a queue, "queue:alloc" for a method, "daqiri.open" for a module's function;
@@ -9,7 +11,7 @@ import (
 func (rt *Runtime) HelpName(v lua.LValue) string {
 	switch v := v.(type) {
 	case *lua.LUserData:
-		if object, ok := v.Value.(named); ok {
+		if object, ok := v.Value.(row.Object); ok {
 			return object.LuaType()
 		}
 	case *lua.LFunction:

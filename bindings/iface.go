@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -106,11 +107,11 @@ var interfaceType = &typeDef{
 			takes them. 'packets' and 'bytes' are what came of the flow so far, before its actions (nil for the id 0, and beyond 16384 flows of a queue). The
 			summary and the ledger have those of deleted flows, too.
 			> for _, flow in ipairs(s:interface("b"):flows()) do print(flow.id, flow.name, flow.packets) end`},
-		{"join_multicast", interfaceMulticast(true), multicastRows + `-> integer | failure: how many groups
+		{"join_multicast", interfaceMulticast(true), row.MulticastRows + `-> integer | failure: how many groups
 			Joins multicast groups. On a raw interface the port is the flows' business; groups are reported by the kernel, or without one (dpdk, loop) through
 			the first transmit queue, which counts the reports as 'answered'.
 			> i:join_multicast{ groups = "239.2.0.64+3:7148" }`},
-		{"leave_multicast", interfaceMulticast(false), multicastRows + `-> integer | failure: how many groups
+		{"leave_multicast", interfaceMulticast(false), row.MulticastRows + `-> integer | failure: how many groups
 			Leaves multicast groups.
 			> i:join_multicast{ groups = "239.2.0.64+3" }
 			> i:leave_multicast{ groups = { "239.2.0.64", { ip = "239.2.0.65" } } }`},
@@ -146,8 +147,8 @@ var interfaceType = &typeDef{
 			> for _, flow in ipairs(i:tx_flows()) do print(flow.name) end`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		i, _ := userdata[*iface](c.L.Get(1))
-		return c.push(lua.LString("interface " + i.i.Name()))
+		i, _ := row.Userdata[*iface](c.L.Get(1))
+		return c.Push(lua.LString("interface " + i.i.Name()))
 	}}},
 }
 
@@ -170,7 +171,7 @@ func interfaceDrop(drop bool) function {
 		if err := selfInterface(c).i.DropAll(drop); err != nil {
 			return c.refuse(err)
 		}
-		return c.push(lua.LTrue)
+		return c.Push(lua.LTrue)
 	}
 }
 
@@ -178,12 +179,12 @@ func interfaceDrop(drop bool) function {
 func interfaceAnswer(c *call) int {
 	i := selfInterface(c)
 	o := c.options(1)
-	o.need("addresses")
+	o.Need("addresses")
 	addrs := o.addresses()
 	if err := i.i.Answer(addrs); err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LNumber(len(addrs)))
+	return c.Push(lua.LNumber(len(addrs)))
 }
 
 // addresses reads the option addresses: an address or a list.
@@ -192,17 +193,17 @@ func (o *options) addresses() []netip.Addr {
 	add := func(v lua.LValue) {
 		a, err := netip.ParseAddr(v.String())
 		if err != nil || a.Zone() != "" {
-			o.wrong("addresses", "%q is not an IPv4 or IPv6 address", v.String())
+			o.Wrong("addresses", "%q is not an IPv4 or IPv6 address", v.String())
 		}
 		out = append(out, a.Unmap())
 	}
-	switch v := o.get("addresses").(type) {
+	switch v := o.Get("addresses").(type) {
 	case lua.LString:
 		add(v)
 	case *lua.LTable:
 		v.ForEach(func(_, e lua.LValue) { add(e) })
 	default:
-		o.wrong("addresses", "text or a list expected, got %s", describe(v))
+		o.Wrong("addresses", "text or a list expected, got %s", row.Describe(v))
 	}
 	return out
 }
@@ -212,10 +213,10 @@ func interfaceMulticast(join bool) function {
 	return func(c *call) int {
 		i := selfInterface(c)
 		o := c.options(1)
-		o.need("groups")
+		o.Need("groups")
 		groups := o.groups(i)
 		o.allQueues(i)
-		source := o.str("source", "")
+		source := o.Str("source", "")
 		done := lua.LNumber(0)
 		for _, g := range groups {
 			var err error
@@ -229,33 +230,33 @@ func interfaceMulticast(join bool) function {
 			}
 			done++
 		}
-		return c.push(done)
+		return c.Push(done)
 	}
 }
 
 // allQueues checks the option queues: a group's packets arrive at every queue of the interface to which flows direct them.
 func (o *options) allQueues(i *iface) {
-	list, ok := o.get("queues").(*lua.LTable)
+	list, ok := o.Get("queues").(*lua.LTable)
 	if !ok {
-		if o.has("queues") {
-			o.wrong("queues", "a list of queues expected, got %s", describe(o.get("queues")))
+		if o.Has("queues") {
+			o.Wrong("queues", "a list of queues expected, got %s", row.Describe(o.Get("queues")))
 		}
 		return
 	}
 	list.ForEach(func(_, v lua.LValue) {
-		q, ok := userdata[*queue](v)
+		q, ok := row.Userdata[*queue](v)
 		if !ok || !q.q.Rx() || q.q.Interface() != i.i {
-			o.wrong("queues", "receive queues of interface %s expected", i.i.Name())
+			o.Wrong("queues", "receive queues of interface %s expected", i.i.Name())
 		}
 	})
 	if n := len(i.i.RxQueues()); list.Len() != n {
-		o.wrong("queues", "a group is joined for all %d queues of interface %s: leave the option out", n, i.i.Name())
+		o.Wrong("queues", "a group is joined for all %d queues of interface %s: leave the option out", n, i.i.Name())
 	}
 }
 
 // interfaceProgress implements i:progress().
 func interfaceProgress(c *call) int {
 	n, err := selfInterface(c).i.Progress()
-	c.check(err)
-	return c.push(lua.LNumber(n))
+	c.Check(err)
+	return c.Push(lua.LNumber(n))
 }

@@ -15,6 +15,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 const (
@@ -27,18 +28,18 @@ var errLongJSON = fmt.Errorf("its JSON is longer than %d MiB", maxJSON>>20)
 
 // moduleJSON implements daqiri.json: a value as JSON on one line, with sorted keys.
 func moduleJSON(c *call) int {
-	c.atMost(1)
-	text, err := appendJSON(nil, c.arg(1), 0)
+	c.AtMost(1)
+	text, err := appendJSON(nil, c.Arg(1), 0)
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
-	return c.push(lua.LString(text))
+	return c.Push(lua.LString(text))
 }
 
 // moduleFromJSON implements daqiri.from_json. Invalid JSON is an expected failure: nil, status, text.
 func moduleFromJSON(c *call) int {
-	text := c.str(1, "JSON text")
-	c.check(lua51.Room(c.L, decoded*uint64(len(text))))
+	text := c.Str(1, "JSON text")
+	c.Check(lua51.Room(c.L, decoded*uint64(len(text))))
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var v any
@@ -48,7 +49,7 @@ func moduleFromJSON(c *call) int {
 	}
 	if err == nil {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return c.push(c.rt.fromGo(v))
+			return c.Push(c.rt.fromGo(v))
 		}
 		err = errors.New("more text behind the value")
 	}
@@ -95,26 +96,26 @@ func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
 		return appendTable(out, v, depth)
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
-		case u64:
+		case row.U64:
 			return strconv.AppendUint(out, uint64(x), 10), nil
 		case *column:
 			return appendColumn(out, x)
 		case timestamp:
 			return appendText(out, x.String())
 		}
-		if _, ours := v.Value.(named); !ours {
+		if _, ours := v.Value.(row.Object); !ours {
 			text, err := json.Marshal(v.Value) // configuration data
 			return append(out, text...), err
 		}
 	}
-	return nil, fmt.Errorf("%s has no JSON form", describe(v))
+	return nil, fmt.Errorf("%s has no JSON form", row.Describe(v))
 }
 
 func appendNumber(out []byte, f float64) ([]byte, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
 		return nil, fmt.Errorf("%v has no JSON form", f)
-	case f == math.Trunc(f) && math.Abs(f) <= maxInt:
+	case f == math.Trunc(f) && math.Abs(f) <= row.MaxInt:
 		return strconv.AppendInt(out, int64(f), 10), nil
 	}
 	return strconv.AppendFloat(out, f, 'g', -1, 64), nil
@@ -168,7 +169,7 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 		case lua.LNumber:
 			values[k.String()] = v
 		default:
-			fault = fmt.Errorf("a table with %s as a key has no JSON form", describe(k))
+			fault = fmt.Errorf("a table with %s as a key has no JSON form", row.Describe(k))
 		}
 	})
 	if fault != nil {

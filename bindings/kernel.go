@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
@@ -131,8 +132,8 @@ var kernelType = &typeDef{
 			> k:wait{ timeout = "1s" }`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		k, _ := userdata[*kernelObject](c.L.Get(1))
-		return c.push(lua.LString("kernel " + k.name))
+		k, _ := row.Userdata[*kernelObject](c.L.Get(1))
+		return c.Push(lua.LString("kernel " + k.name))
 	}}},
 }
 
@@ -158,20 +159,20 @@ var streamType = &typeDef{
 // last.
 func (o *options) gpuNumber() int {
 	memory := o.c.rt.memory
-	if o.has("memory") {
+	if o.Has("memory") {
 		memory = o.choice("memory", kernel.Kinds...)
 	}
 	memory = cmp.Or(o.c.rt.Open.Memory, memory)
-	address, isAddress := o.get("gpu").(lua.LString)
+	address, isAddress := o.Get("gpu").(lua.LString)
 	switch {
 	case memory != "" && memory != "device" && memory != "host_pinned":
 		return session.HostGPU
 	case !isAddress:
-		return int(o.whole("gpu", 0, 0, 1<<15))
+		return int(o.Whole("gpu", 0, 0, 1<<15))
 	}
 	n, err := kernel.GPUAt(string(address))
 	if err != nil {
-		o.wrong("gpu", "%v", err)
+		o.Wrong("gpu", "%v", err)
 	}
 	return n
 }
@@ -180,60 +181,60 @@ func (o *options) gpuNumber() int {
 
 // moduleKernel implements daqiri.kernel{}.
 func moduleKernel(c *call) int {
-	c.atMost(1)
+	c.AtMost(1)
 	o := c.options(1)
-	o.exactlyOne("src", "file", "ptx", "library")
-	k := &kernelObject{name: o.str("name", o.str("entry", o.str("library", "")))}
-	if o.has("library") {
+	o.ExactlyOne("src", "file", "ptx", "library")
+	k := &kernelObject{name: o.Str("name", o.Str("entry", o.Str("library", "")))}
+	if o.Has("library") {
 		k.fromLibrary(o)
-		return c.push(c.rt.newObject(k))
+		return c.Push(c.rt.newObject(k))
 	}
-	o.need("grid", "block")
+	o.Need("grid", "block")
 	k.grid.Grid, k.grid.Block = o.dimensions("grid"), o.dimensions("block")
 	k.stream = o.stream("stream")
-	s := kernel.Source{Entry: o.str("entry", ""), GPU: o.gpuNumber()}
+	s := kernel.Source{Entry: o.Str("entry", ""), GPU: o.gpuNumber()}
 	o.kernelText(&s)
 	if k.name != "" {
 		s.Title = "kernel " + k.name
 	}
 	made, err := kernel.Build(s)
-	c.check(err)
+	c.Check(err)
 	k.k, k.name = made, cmp.Or(k.name, made.Entry)
 	k.options(o)
-	return c.push(c.rt.newObject(k))
+	return c.Push(c.rt.newObject(k))
 }
 
 // fromLibrary configures a kernel that calls an NVIDIA library.
 func (k *kernelObject) fromLibrary(o *options) {
-	o.need("shape")
+	o.Need("shape")
 	for _, key := range []string{"grid", "block", "entry"} {
-		if o.has(key) {
-			o.wrong(key, "the library sees to it")
+		if o.Has(key) {
+			o.Wrong(key, "the library sees to it")
 		}
 	}
-	m := kernel.Math{Title: "kernel " + k.name, Name: o.str("library", ""), Shape: o.shape("shape"), GPU: o.gpuNumber()}
+	m := kernel.Math{Title: "kernel " + k.name, Name: o.Str("library", ""), Shape: o.shape("shape"), GPU: o.gpuNumber()}
 	k.grid = kernel.Grid{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	var err error
 	k.k, k.stream, err = kernel.BuildMath(m, o.stream("stream"))
-	o.c.check(err)
+	o.c.Check(err)
 }
 
 // kernelText reads the source text and determines its position.
 func (o *options) kernelText(s *kernel.Source) {
 	switch {
-	case o.has("src"):
-		s.Text = o.str("src", "")
+	case o.Has("src"):
+		s.Text = o.Str("src", "")
 		s.File, s.Line = o.c.placeOf(s.Text)
-	case o.has("ptx"):
-		s.Text, s.PTX = o.str("ptx", ""), true
+	case o.Has("ptx"):
+		s.Text, s.PTX = o.Str("ptx", ""), true
 	default:
-		s.File = o.str("file", "")
+		s.File = o.Str("file", "")
 		text, err := textfile.Read(o.c.rt.find(s.File))
 		if shipped := o.c.rt.shippedText(s.File); err != nil && shipped != "" {
 			text, err = []byte(shipped), nil
 		}
 		if err != nil {
-			o.wrong("file", "%v: looked %s", err, o.c.rt.places())
+			o.Wrong("file", "%v: looked %s", err, o.c.rt.places())
 		}
 		s.Text, s.PTX = string(text), strings.HasSuffix(s.File, ".ptx")
 	}
@@ -282,18 +283,18 @@ func distance(a, b int) int { return max(a-b, b-a) }
 // dimensions reads a number, or a list of up to three.
 func (o *options) dimensions(key string) (d [3]uint32) {
 	d = [3]uint32{1, 1, 1}
-	t, ok := o.get(key).(*lua.LTable)
+	t, ok := o.Get(key).(*lua.LTable)
 	if !ok {
-		d[0] = uint32(o.whole(key, 1, 1, 1<<31-1))
+		d[0] = uint32(o.Whole(key, 1, 1, 1<<31-1))
 		return d
 	}
 	if t.Len() < 1 || t.Len() > 3 {
-		o.wrong(key, "a number, or a list of 1 to 3, expected")
+		o.Wrong(key, "a number, or a list of 1 to 3, expected")
 	}
 	for i := range t.Len() {
-		n, err := wholeNumber(t.RawGetInt(i+1), 1, 1<<31-1)
+		n, err := row.WholeNumber(t.RawGetInt(i+1), 1, 1<<31-1)
 		if err != nil {
-			o.wrong(key, "%v", err)
+			o.Wrong(key, "%v", err)
 		}
 		d[i] = uint32(n)
 	}
@@ -301,26 +302,26 @@ func (o *options) dimensions(key string) (d [3]uint32) {
 }
 
 func (o *options) stream(key string) *kernel.Stream {
-	if !o.has(key) {
+	if !o.Has(key) {
 		return nil
 	}
-	s, ok := userdata[*streamObject](o.get(key))
+	s, ok := row.Userdata[*streamObject](o.Get(key))
 	if !ok {
-		o.wrong(key, "a stream expected, got %s", describe(o.get(key)))
+		o.Wrong(key, "a stream expected, got %s", row.Describe(o.Get(key)))
 	}
 	return s.s
 }
 
 // moduleStream implements daqiri.stream{gpu, memory}.
 func moduleStream(c *call) int {
-	c.atMost(1)
+	c.AtMost(1)
 	s, err := kernel.NewStream(c.options(1).gpuNumber())
-	c.check(err)
-	return c.push(c.rt.newObject(&streamObject{s}))
+	c.Check(err)
+	return c.Push(c.rt.newObject(&streamObject{s}))
 }
 
 func streamSynchronize(c *call) int {
-	c.check(receiver[*streamObject](c, "stream").s.Synchronize())
+	c.Check(receiver[*streamObject](c, "stream").s.Synchronize())
 	return 0
 }
 
@@ -348,7 +349,7 @@ func (k *kernelObject) argument(c *call, i int, v lua.LValue, named bool) (kerne
 	case *lua.LUserData:
 		return k.object(c, i, v.Value, named)
 	}
-	return a, nil, k.unfit(i, describe(v), named)
+	return a, nil, k.unfit(i, row.Describe(v), named)
 }
 
 func (k *kernelObject) unfit(i int, what string, named bool) error {
@@ -362,7 +363,7 @@ func (k *kernelObject) unfit(i int, what string, named bool) error {
 // object sets argument i from a userdata.
 func (k *kernelObject) object(c *call, i int, value any, named bool) (a kernel.Arg, of *session.Burst, err error) {
 	switch v := value.(type) {
-	case u64:
+	case row.U64:
 		a, err = k.k.WideArg(i, uint64(v))
 		return a, nil, err
 	case *arrayObject:
@@ -391,7 +392,7 @@ func (k *kernelObject) object(c *call, i int, value any, named bool) (a kernel.A
 }
 
 func describeObject(value any) string {
-	if n, ok := value.(named); ok {
+	if n, ok := value.(row.Object); ok {
 		return "a " + n.LuaType()
 	}
 	return "an object"
@@ -411,12 +412,12 @@ func (k *kernelObject) ofBurst(c *call, i int, b *burst, what string) (kernel.Ar
 // kernelLaunch implements k:launch(...).
 func kernelLaunch(c *call) int {
 	k := receiver[*kernelObject](c, "kernel")
-	c.check(k.k.CheckCount(c.count()))
+	c.Check(k.k.CheckCount(c.Count()))
 	var args []kernel.Arg
 	var bursts []*session.Burst
-	for i := range c.count() {
-		a, of, err := k.argument(c, i, c.arg(i+1), false)
-		c.check(err)
+	for i := range c.Count() {
+		a, of, err := k.argument(c, i, c.Arg(i+1), false)
+		c.Check(err)
 		args = append(args, a)
 		if of != nil {
 			bursts = append(bursts, of)
@@ -424,14 +425,14 @@ func kernelLaunch(c *call) int {
 	}
 	if k.places == nil {
 		places, err := kernel.NewLauncher(k.k, k.grid, k.stream)
-		c.check(err)
+		c.Check(err)
 		k.places = places
 	}
 	op, err := session.Launch(c.L.Context(), c.rt.Task, k.places, args, bursts)
 	if err != nil {
-		return c.fail(err)
+		return c.Fail(err)
 	}
-	return c.push(c.rt.newOp(op))
+	return c.Push(c.rt.newOp(op))
 }
 
 // kernelStage implements k:stage{args, name, session, policy}.
@@ -440,35 +441,35 @@ func kernelStage(c *call) int {
 	o := c.options(1)
 	of := o.session("session")
 	var list []lua.LValue
-	if t, ok := o.get("args").(*lua.LTable); ok {
+	if t, ok := o.Get("args").(*lua.LTable); ok {
 		for i := range t.Len() {
 			list = append(list, t.RawGetInt(i+1))
 		}
-	} else if o.has("args") {
-		o.wrong("args", "a list expected, got %s", describe(o.get("args")))
+	} else if o.Has("args") {
+		o.Wrong("args", "a list expected, got %s", row.Describe(o.Get("args")))
 	}
-	c.check(k.k.CheckCount(len(list)))
-	opts := session.KernelOptions{Kernel: k.k, Grid: k.grid, Stream: k.stream, Policy: o.policy(session.Drop)}
+	c.Check(k.k.CheckCount(len(list)))
+	opts := session.KernelOptions{Kernel: k.k, Grid: k.grid, Stream: k.stream, Policy: o.Policy(session.Drop)}
 	for i, v := range list {
 		a, _, err := k.argument(c, i, v, true)
-		c.check(err)
+		c.Check(err)
 		opts.Args = append(opts.Args, a)
 	}
-	st, err := of.s.Kernel(o.str("name", k.name), opts)
+	st, err := of.s.Kernel(o.Str("name", k.name), opts)
 	return c.pushStage(st, of, err)
 }
 
 // session reads a session option; the default is the session that this task opened last.
 func (o *options) session(key string) *RunningSession {
-	if !o.has(key) {
+	if !o.Has(key) {
 		if n := len(o.c.rt.opened); n > 0 {
 			return o.c.rt.opened[n-1]
 		}
-		o.fault("there is no open session: give option '%s'", key)
+		o.Raise("there is no open session: give option '%s'", key)
 	}
-	s, ok := userdata[*sessionHandle](o.get(key))
+	s, ok := row.Userdata[*sessionHandle](o.Get(key))
 	if !ok {
-		o.wrong(key, "a session expected, got %s", describe(o.get(key)))
+		o.Wrong(key, "a session expected, got %s", row.Describe(o.Get(key)))
 	}
 	s.o.check(o.c)
 	return s.o

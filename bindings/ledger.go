@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -61,7 +62,7 @@ func (rt *Runtime) strictLedger(t *lua.LTable, path string) {
 		}
 		var known []string
 		t.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
-		text := unknown("figure", key, sortedStrings(known))
+		text := row.Unknown("figure", key, sortedStrings(known))
 		if path != "" {
 			text += " of " + path
 		}

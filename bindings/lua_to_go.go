@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // goValue converts a Lua value to the Go types of decoded YAML: map[string]any, []any, string, bool, float64, nil.
@@ -34,7 +36,7 @@ func (p *plainer) value(v lua.LValue, depth int) (any, error) {
 	case *lua.LTable:
 		return p.table(v, depth)
 	}
-	return nil, fmt.Errorf("%s can't be part of a configuration", describe(v))
+	return nil, fmt.Errorf("%s can't be part of a configuration", row.Describe(v))
 }
 
 // table creates a list if the keys are 1..n, otherwise a map; an empty table is an empty map.

@@ -12,6 +12,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
@@ -29,7 +30,7 @@ var daqiriModule = []entry{
 		> print(args.seconds, args.dir)`},
 	{"array", moduleArray, `. kind "host" | "host_pinned" | "device": in the host's memory, there and in reach of the GPU, or in the GPU's; where kernels run on the host
 		  all three are the host's
-		. type ` + oneOf(kernel.TypeNames()) + `: of the elements
+		. type ` + row.OneOf(kernel.TypeNames()) + `: of the elements
 		. shape integer | integer[]: how many elements, or how many in each of up to 8 dimensions
 		. gpu integer | string = 0: the GPU's number, or its PCI address, '"8A:00.0"', as 'inspect' prints it
 		. memory? string: '"host"': kernels run on the host; by default as the session that was opened last, and '--memory', say
@@ -87,7 +88,7 @@ var daqiriModule = []entry{
 	{"kernel", moduleKernel, `. src? string: CUDA source
 		. file? string: a file with CUDA source, or with PTX where its name ends in '.ptx'; looked for here, then beside the script
 		. ptx? string: PTX, which needs no compiler
-		. library? ` + oneOf(kernel.MathNames()) + `: a product of matrices by cuBLAS, or Fourier transforms by cuFFT, on a GPU
+		. library? ` + row.OneOf(kernel.MathNames()) + `: a product of matrices by cuBLAS, or Fourier transforms by cuFFT, on a GPU
 		. shape? integer[]: of 'library': of "gemm" rows, columns and inner: 'out = a b', of rows x inner and inner x columns numbers, row by row; of "fft" points of
 		  a transform, and how many lie one behind the other: forward, of complex numbers (real, imaginary), not scaled
 		. entry? string: the kernel's name in it, a '__global__' function; by default the only one
@@ -192,9 +193,9 @@ var daqiriModule = []entry{
 
 // moduleOpen implements daqiri.open(file | YAML text | table | nil, {set, engine, cores, memory}). No packets move before the session starts.
 func moduleOpen(c *call) int {
-	c.atMost(2)
+	c.AtMost(2)
 	o := c.options(2)
-	opts := spec.Options{Engine: o.str("engine", ""), Memory: o.str("memory", ""),
+	opts := spec.Options{Engine: o.Str("engine", ""), Memory: o.Str("memory", ""),
 		Set: append(o.overrides(), c.rt.Open.Set...), Sources: c.rt.Open.Sources}
 	if c.rt.Open.Engine != "" {
 		opts.Engine = c.rt.Open.Engine
@@ -202,23 +203,23 @@ func moduleOpen(c *call) int {
 	if c.rt.Open.Memory != "" {
 		opts.Memory = c.rt.Open.Memory
 	}
-	cores := o.str("cores", "")
+	cores := o.Str("cores", "")
 	if c.rt.Open.Cores != "" {
 		cores = c.rt.Open.Cores
 	}
 	name, cfg, warnings, err := c.configuration(opts)
-	name = o.str("name", name)
+	name = o.Str("name", name)
 	for _, w := range warnings {
 		c.rt.Log("warn", w.Error(), nil)
 	}
-	c.check(err)
+	c.Check(err)
 	c.rt.logFrom(cfg)
 	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script, Text: c.rt.shippedText(c.rt.Script)}}
 	env.Cores, err = preflight.ParseCores(cores)
-	c.check(err)
+	c.Check(err)
 	s, err := session.Open(cfg, env)
 	if err != nil {
-		raiseError(c.L, &OpenError{err})
+		row.RaiseError(c.L, &OpenError{err})
 	}
 	opened := &RunningSession{name: name, s: s, owner: c.rt.Task, timers: map[*timer]bool{}}
 	c.rt.Shared.add(opened)
@@ -227,12 +228,12 @@ func moduleOpen(c *call) int {
 	for _, line := range s.Report() {
 		c.rt.Log("debug", line, map[string]any{"session": name})
 	}
-	return c.push(c.rt.newObject(&sessionHandle{o: opened}))
+	return c.Push(c.rt.newObject(&sessionHandle{o: opened}))
 }
 
 // configuration reads the configuration that argument 1 names.
 func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, warnings []spec.Issue, err error) {
-	switch v := c.arg(1).(type) {
+	switch v := c.Arg(1).(type) {
 	case *lua.LNilType:
 	case lua.LString:
 		switch text := string(v); {
@@ -254,12 +255,12 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 	case *lua.LTable:
 		table, err := goValue(v, 0)
 		if err != nil {
-			c.argError(1, "%v", err)
+			c.ArgError(1, "%v", err)
 		}
 		cfg, warnings, err = spec.ParseTable(table, opts)
 		return "table", cfg, warnings, err
 	default:
-		c.wanted(1, "file name, YAML text, table or nothing")
+		c.Wanted(1, "file name, YAML text, table or nothing")
 	}
 	cfg, warnings, err = spec.ParseText("default", spec.Default(), opts)
 	return "default", cfg, warnings, err
@@ -268,9 +269,9 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 // moduleParse implements daqiri.parse(file | YAML text | table | nil): it returns the checked configuration as written, as a table for
 // daqiri.open, and resolved, like s.config. The command line's options apply.
 func moduleParse(c *call) int {
-	c.atMost(1)
+	c.AtMost(1)
 	_, cfg, _, err := c.configuration(spec.Options{Engine: c.rt.Open.Engine, Memory: c.rt.Open.Memory, Set: c.rt.Open.Set, Sources: c.rt.Open.Sources})
-	c.check(err)
+	c.Check(err)
 	c.L.Push(c.rt.fromGo(cfg.Written()))
 	c.L.Push(c.rt.configuration(cfg))
 	return 2
@@ -312,12 +313,12 @@ func (rt *Runtime) places() string {
 
 // overrides reads set = {path = value}, sorted by path.
 func (o *options) overrides() []spec.Override {
-	if !o.has("set") {
+	if !o.Has("set") {
 		return nil
 	}
-	t, ok := o.get("set").(*lua.LTable)
+	t, ok := o.Get("set").(*lua.LTable)
 	if !ok {
-		o.wrong("set", "a table of paths expected, got %s", describe(o.get("set")))
+		o.Wrong("set", "a table of paths expected, got %s", row.Describe(o.Get("set")))
 	}
 	var paths []string
 	t.ForEach(func(k, _ lua.LValue) { paths = append(paths, k.String()) })
@@ -325,7 +326,7 @@ func (o *options) overrides() []spec.Override {
 	for _, path := range sortedStrings(paths) {
 		v, err := goValue(t.RawGetString(path), 0)
 		if err != nil {
-			o.wrong("set", "%s: %v", path, err)
+			o.Wrong("set", "%s: %v", path, err)
 		}
 		list = append(list, spec.Override{Path: path, Value: v, Source: "set"})
 	}
@@ -342,12 +343,12 @@ func moduleLog(c *call) int {
 
 // moduleLogLevel implements daqiri.log_level(level): it sets the minimum level, or "off", and returns the previous one.
 func moduleLogLevel(c *call) int {
-	c.atMost(1)
-	level := c.optStr(1, "level", "")
+	c.AtMost(1)
+	level := c.OptionalStr(1, "level", "")
 	if level != "" && level != "off" && !slices.Contains(logLevels, level) {
-		c.argError(1, "'%s' is not one of %s, off", level, strings.Join(logLevels, ", "))
+		c.ArgError(1, "'%s' is not one of %s, off", level, strings.Join(logLevels, ", "))
 	}
-	return c.push(lua.LString(c.rt.LogLevel(level)))
+	return c.Push(lua.LString(c.rt.LogLevel(level)))
 }
 
 // logFrom applies a configuration's log level unless the command line set one. DAQIRI has one level below debug and one above error.
@@ -364,15 +365,15 @@ func (rt *Runtime) logFrom(cfg *spec.Config) {
 
 // log writes a log line from arguments 1 to 3: level, text, and a table of fields or a single value.
 func (c *call) log(fields map[string]any) {
-	level := c.str(1, "level")
+	level := c.Str(1, "level")
 	if !slices.Contains(logLevels, level) {
-		c.argError(1, "'%s' is not one of %s", level, strings.Join(logLevels, ", "))
+		c.ArgError(1, "'%s' is not one of %s", level, strings.Join(logLevels, ", "))
 	}
-	text := c.rt.text(c.L, c.arg(2))
+	text := c.rt.text(c.L, c.Arg(2))
 	if fields == nil {
 		fields = map[string]any{}
 	}
-	switch v := c.arg(3).(type) {
+	switch v := c.Arg(3).(type) {
 	case *lua.LNilType:
 	case *lua.LTable:
 		v.ForEach(func(k, e lua.LValue) { fields[k.String()] = c.logged(e) })

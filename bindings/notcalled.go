@@ -7,6 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // Errors for calls of values that are not functions name the value; gopher-lua's message is the same for all. Types without a metatable get one
@@ -36,14 +37,14 @@ func (rt *Runtime) explainCalls() {
 
 // globalGetmetatable is Lua's getmetatable; it hides rt.bare.
 func globalGetmetatable(c *call) int {
-	if c.count() == 0 {
-		c.wanted(1, "value")
+	if c.Count() == 0 {
+		c.Wanted(1, "value")
 	}
-	meta := c.L.GetMetatable(c.arg(1))
+	meta := c.L.GetMetatable(c.Arg(1))
 	if meta == c.rt.bare {
 		meta = lua.LNil
 	}
-	return c.push(meta)
+	return c.Push(meta)
 }
 
 // canBeCalled reports whether a call of v reaches a function other than notCallable.
@@ -56,12 +57,12 @@ func (rt *Runtime) canBeCalled(v lua.LValue) bool {
 // first).
 func (rt *Runtime) notCallable(L *lua.LState) int {
 	called, name := L.Get(1), calledName(L)
-	what := describe(called)
+	what := row.Describe(called)
 	if called == lua.LNil {
 		what = "nil"
 	}
 	if self, ok := L.Get(2).(*lua.LUserData); ok && name != "" {
-		if n, ok := self.Value.(named); ok && slices.Contains(rt.defs[n.LuaType()].fieldNames(), name) {
+		if n, ok := self.Value.(row.Object); ok && slices.Contains(rt.defs[n.LuaType()].fieldNames(), name) {
 			def := rt.defs[n.LuaType()]
 			lua51.Raise(L, "'%s' of a %s is %s, not a function: write .%s without (); a %s has %s", name, def.name, what, name, def.name, def.listed())
 		}

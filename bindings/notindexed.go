@@ -4,6 +4,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // Errors for fields of values without fields name the expression; gopher-lua gives only type and key. The name is decoded from the caller's
@@ -15,7 +16,7 @@ func (rt *Runtime) notIndexable(L *lua.LState) int {
 	if L.GetTop() > 2 {
 		verb = "set"
 	}
-	what := describe(L.Get(1))
+	what := row.Describe(L.Get(1))
 	if L.Get(1) == lua.LNil {
 		what = "nil"
 	}

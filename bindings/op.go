@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -84,8 +85,8 @@ var opType = &typeDef{
 			Waits until every packet has completed or failed; nil, '"NOT_READY"', text at the timeout.
 			> assert(op:wait{ timeout = 5 })`}},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		o, _ := userdata[*op](c.L.Get(1))
-		return c.push(lua.LString(o.w.String()))
+		o, _ := row.Userdata[*op](c.L.Get(1))
+		return c.Push(lua.LString(o.w.String()))
 	}}},
 }
 
@@ -98,7 +99,7 @@ func (rt *Runtime) newOp(w *session.Op) *lua.LUserData {
 // watch notifies this task of the completion.
 func (o *op) watch(c *call) {
 	if !o.watched {
-		c.check(o.w.Watch(c.rt.Task, o))
+		c.Check(o.w.Watch(c.rt.Task, o))
 		o.watched = true
 	}
 }
@@ -118,7 +119,7 @@ func (o *op) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
 // opOnDone implements op:on_done(fn).
 func opOnDone(c *call) int {
 	o := receiver[*op](c, "op")
-	fn := c.fn(1, "function(op)")
+	fn := c.Func(1, "function(op)")
 	if o.w.State().Done && len(o.fns) == 0 {
 		c.L.Push(fn)
 		c.L.Push(o.self)
@@ -131,14 +132,14 @@ func opOnDone(c *call) int {
 }
 
 func opPoll(c *call) int {
-	return c.push(lua.LBool(receiver[*op](c, "op").w.State().Done))
+	return c.Push(lua.LBool(receiver[*op](c, "op").w.State().Done))
 }
 
 // opWait implements op:wait{timeout}: true after all packets were written or failed; nil, "NOT_READY", text at the timeout. In the main chunk it
 // serves handlers meanwhile, which may wait for the same operation.
 func opWait(c *call) int {
 	o := receiver[*op](c, "op")
-	timeout, limited := c.options(1).seconds("timeout")
+	timeout, limited := c.options(1).Seconds("timeout")
 	c.canWait()
 	until := task.Never
 	if limited {
@@ -148,7 +149,7 @@ func opWait(c *call) int {
 		o.watch(c)
 	}
 	if !c.waitUntil(until, func() bool { return o.w.State().Done }, o) {
-		return c.fail(fmt.Errorf("%s: %w", o.w, session.ErrNotReady))
+		return c.Fail(fmt.Errorf("%s: %w", o.w, session.ErrNotReady))
 	}
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // packet is a bounds-checked view of one packet of a burst in host memory, for inspection; bulk operations are methods of bursts. Offsets are in
@@ -67,15 +68,15 @@ var packetType = &typeDef{
 		}),
 	meta: []entry{
 		{name: "__len", fn: func(c *call) int {
-			p, _ := userdata[*packet](c.L.Get(1))
-			return c.push(lua.LNumber(p.length(c.L)))
+			p, _ := row.Userdata[*packet](c.L.Get(1))
+			return c.Push(lua.LNumber(p.length(c.L)))
 		}},
 		{name: "__tostring", fn: func(c *call) int {
-			p, _ := userdata[*packet](c.L.Get(1))
+			p, _ := row.Userdata[*packet](c.L.Get(1))
 			if !p.of.b.Live() {
-				return c.push(lua.LString("packet (" + p.of.gone() + ")"))
+				return c.Push(lua.LString("packet (" + p.of.gone() + ")"))
 			}
-			return c.push(lua.LString(fmt.Sprintf("packet of %d bytes", p.length(c.L))))
+			return c.Push(lua.LString(fmt.Sprintf("packet of %d bytes", p.length(c.L))))
 		}},
 	},
 }
@@ -83,9 +84,9 @@ var packetType = &typeDef{
 // burstPacket implements b:packet(i, segment); packets and segments count from 1.
 func burstPacket(c *call) int {
 	b := selfBurst(c)
-	p := &packet{of: b, i: c.index(1, "packet", b.b.N()), seg: c.segment(2, b)}
+	p := &packet{of: b, i: c.Index(1, "packet", b.b.N()), seg: c.segment(2, b)}
 	p.data(c.L)
-	return c.push(c.rt.newObject(p))
+	return c.Push(c.rt.newObject(p))
 }
 
 // data returns the packet's memory, valid until the burst ends.
@@ -93,7 +94,7 @@ func (p *packet) data(L *lua.LState) []byte {
 	p.of.check(L)
 	data, err := p.of.b.Packet(p.seg, p.i)
 	if err != nil {
-		raiseError(L, err)
+		row.RaiseError(L, err)
 	}
 	return data
 }
@@ -103,7 +104,7 @@ func (p *packet) length(L *lua.LState) int {
 	p.data(L) // the burst may have fewer packets now
 	lengths, err := p.of.b.Lengths(p.seg)
 	if err != nil {
-		raiseError(L, err)
+		row.RaiseError(L, err)
 	}
 	return int(lengths[p.i])
 }
@@ -112,7 +113,7 @@ func (p *packet) length(L *lua.LState) int {
 func (p *packet) cut(c *call, from, to int) []byte {
 	data := p.data(c.L)
 	if to > len(data) {
-		c.check(p.of.b.Beyond(p.seg))
+		c.Check(p.of.b.Beyond(p.seg))
 	}
 	return data[from:to]
 }
@@ -121,9 +122,9 @@ func (p *packet) cut(c *call, from, to int) []byte {
 func (p *packet) at(c *call, n, size int) []byte {
 	length := p.length(c.L)
 	if length < size {
-		c.argError(n, "%d bytes do not fit into a packet of %d", size, length)
+		c.ArgError(n, "%d bytes do not fit into a packet of %d", size, length)
 	}
-	off := int(c.whole(n, "offset", 0, int64(length-size)))
+	off := int(c.Whole(n, "offset", 0, int64(length-size)))
 	return p.cut(c, off, off+size)
 }
 
@@ -160,13 +161,13 @@ func packetGet(size int, order binary.ByteOrder) function {
 		at := p.at(c, 1, size)
 		switch size {
 		case 1:
-			return c.push(lua.LNumber(at[0]))
+			return c.Push(lua.LNumber(at[0]))
 		case 2:
-			return c.push(lua.LNumber(order.Uint16(at)))
+			return c.Push(lua.LNumber(order.Uint16(at)))
 		case 4:
-			return c.push(lua.LNumber(order.Uint32(at)))
+			return c.Push(lua.LNumber(order.Uint32(at)))
 		}
-		return c.push(c.rt.newU64(order.Uint64(at)))
+		return c.Push(c.rt.newU64(order.Uint64(at)))
 	}
 }
 
@@ -175,7 +176,7 @@ func packetSet(size int, order binary.ByteOrder) function {
 		p := receiver[*packet](c, "packet")
 		p.mayWrite(c)
 		at := p.at(c, 1, size)
-		v := c.bits(2, "value", size*8)
+		v := c.Bits(2, "value", size*8)
 		switch size {
 		case 1:
 			at[0] = byte(v)
@@ -192,24 +193,24 @@ func packetSet(size int, order binary.ByteOrder) function {
 
 func (p *packet) mayWrite(c *call) {
 	p.of.check(c.L)
-	c.check(p.of.b.Beyond(p.seg))
-	c.check(p.of.b.Writable())
+	c.Check(p.of.b.Beyond(p.seg))
+	c.Check(p.of.b.Writable())
 }
 
 // packetBytes implements p:bytes(offset, length): a string, by default up to the packet's end.
 func packetBytes(c *call) int {
 	p := receiver[*packet](c, "packet")
-	return c.push(lua.LString(p.part(c)))
+	return c.Push(lua.LString(p.part(c)))
 }
 
 func (p *packet) part(c *call) []byte {
 	length, off := p.length(c.L), 0
-	if c.arg(1) != lua.LNil {
-		off = int(c.whole(1, "offset", 0, int64(length)))
+	if c.Arg(1) != lua.LNil {
+		off = int(c.Whole(1, "offset", 0, int64(length)))
 	}
 	n := length - off
-	if c.arg(2) != lua.LNil {
-		n = int(c.whole(2, "length", 0, int64(n)))
+	if c.Arg(2) != lua.LNil {
+		n = int(c.Whole(2, "length", 0, int64(n)))
 	}
 	return p.cut(c, off, off+n)
 }
@@ -217,19 +218,19 @@ func (p *packet) part(c *call) []byte {
 func packetSetBytes(c *call) int {
 	p := receiver[*packet](c, "packet")
 	p.mayWrite(c)
-	s := c.str(2, "string of bytes")
+	s := c.Str(2, "string of bytes")
 	copy(p.at(c, 1, len(s)), s)
 	return 0
 }
 
 func packetHex(c *call) int {
 	p := receiver[*packet](c, "packet")
-	return c.push(lua.LString(hex.EncodeToString(p.part(c))))
+	return c.Push(lua.LString(hex.EncodeToString(p.part(c))))
 }
 
 // moduleHex implements daqiri.hex: two digits per byte of a string.
 func moduleHex(c *call) int {
-	s := c.str(1, "string")
+	s := c.Str(1, "string")
 	lua51.Reserve(c.L, 2*uint64(len(s)))
-	return c.push(lua.LString(hex.EncodeToString([]byte(s))))
+	return c.Push(lua.LString(hex.EncodeToString([]byte(s))))
 }

@@ -18,10 +18,10 @@ const (
 
 // globalPcall implements pcall.
 func globalPcall(c *call) int {
-	if c.count() == 0 {
-		c.wanted(1, "function")
+	if c.Count() == 0 {
+		c.Wanted(1, "function")
 	}
-	if f := c.arg(1); !c.rt.canBeCalled(f) {
+	if f := c.Arg(1); !c.rt.canBeCalled(f) {
 		c.L.Push(lua.LFalse)
 		c.L.Push(lua.LString("attempt to call a " + f.Type().String() + " value"))
 		return 2
@@ -31,7 +31,7 @@ func globalPcall(c *call) int {
 
 // globalXpcall implements xpcall: the handler runs where the error was raised, so that debug.traceback shows that position.
 func globalXpcall(c *call) int {
-	handler := c.fn(2, "function(error)")
+	handler := c.Func(2, "function(error)")
 	return c.protected(2, handler)
 }
 

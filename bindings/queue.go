@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -69,7 +70,7 @@ var queueType = &typeDef{
 		case lua.LString("timestamps"):
 			text, err := q.Timestamps()
 			if err != nil {
-				raiseError(L, fmt.Errorf("queue %s: %w", q.Name(), err))
+				row.RaiseError(L, fmt.Errorf("queue %s: %w", q.Name(), err))
 			}
 			if text == "" {
 				return lua.LNil
@@ -100,12 +101,12 @@ var queueType = &typeDef{
 		{"flush", queueFlush, `-> integer, packets
 			Of a receive queue: discards what waits to be received.
 			> print(q:flush())`},
-		{"get_burst", queueGetBurst, getBurstRows + `Of a receive queue: waits for the next burst; nil, '"NOT_READY"', text at the timeout. From the first call on the queue's bursts wait for more calls,
+		{"get_burst", queueGetBurst, row.GetBurstRows + `Of a receive queue: waits for the next burst; nil, '"NOT_READY"', text at the timeout. From the first call on the queue's bursts wait for more calls,
 			and hold the queue. The session has to run.
 			> s:start()
 			> local b = q:get_burst{ timeout_us = 1000 }
 			> if b then b:free() end`},
-		{"on_burst", queueOnBurst, onBurstRows + `-> queue: itself
+		{"on_burst", queueOnBurst, row.OnBurstRows + `-> queue: itself
 			Of a receive queue: has a function called with each burst. The burst ends with the function, unless that keeps, sends or frees it. Nothing that waits
 			can be called in it. A function for a handler of the same 'name' takes the place of its function with the next burst; 'false' removes.
 			> q:on_burst(function(b) print(b.n) end, { policy = "drop" })`},
@@ -123,7 +124,7 @@ var queueType = &typeDef{
 			Of a transmit queue: sends a burst; nil, '"NO_SPACE_AVAILABLE"', text while the ring is full. The session has to run.
 			> s:start()
 			> assert(tx:send(tx:alloc(4):fill(tpl)))`},
-		{"template", queueTemplate, templateRows + `-> template
+		{"template", queueTemplate, row.TemplateRows + `-> template
 			Of a transmit queue: a packet to be sent many times. A queue of frames takes the headers, too; one of payloads only 'bytes', 'format', 'payload',
 			'payload_bytes' and 'vary'. Lengths and checksums are set.
 			> local tpl = tx:template{ eth_dst = "02:00:00:00:00:02", ipv4_dst = "10.0.0.2", udp_dst = 7148,
@@ -135,8 +136,8 @@ var queueType = &typeDef{
 			> tx:transmit{ template = tpl, count = 1000 }`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		q, _ := userdata[*queue](c.L.Get(1))
-		return c.push(lua.LString("queue " + q.q.Interface().Name() + "/" + q.q.Name()))
+		q, _ := row.Userdata[*queue](c.L.Get(1))
+		return c.Push(lua.LString("queue " + q.q.Interface().Name() + "/" + q.q.Name()))
 	}}},
 }
 
@@ -146,7 +147,7 @@ func selfQueue(c *call, rx bool) *queue {
 	q.check(c)
 	if q.q.Rx() != rx {
 		want := map[bool]string{true: "receive", false: "transmit"}
-		c.raise("'%s' is for %s queues, and %s of %s is a %s queue", c.name, want[rx], q.q.Name(),
+		c.Raise("'%s' is for %s queues, and %s of %s is a %s queue", c.Name, want[rx], q.q.Name(),
 			q.q.Interface().Name(), want[!rx])
 	}
 	return q
@@ -155,7 +156,7 @@ func selfQueue(c *call, rx bool) *queue {
 // check raises if the queue was handed over to another task.
 func (q *queue) check(c *call) {
 	if q.gone != "" {
-		c.raise("queue %s %s", q.q.Name(), q.gone)
+		c.Raise("queue %s %s", q.q.Name(), q.gone)
 	}
 	q.of.check(c)
 }
@@ -163,7 +164,7 @@ func (q *queue) check(c *call) {
 // handOver passes the queue to a task that has not started.
 func (q *queue) handOver(c *call, t *task.Task) {
 	q.check(c)
-	c.check(q.q.Adopt(t))
+	c.Check(q.q.Adopt(t))
 	q.gone = fmt.Sprintf("was handed to task %s at %s", t.Name(), c.where())
 	q.of.handedOver(q.q, q.gone).end()
 }
@@ -214,21 +215,21 @@ func queueGetBurst(c *call) int {
 func (c *call) getBurst(o *RunningSession, g *getter, what string, tap func(*getter) (*session.Tap, error)) int {
 	opts := c.options(1)
 	until := task.Never
-	if opts.has("timeout_us") {
-		until = c.rt.Task.Now() + opts.whole("timeout_us", 0, 0, maxInt/1000)*1000
+	if opts.Has("timeout_us") {
+		until = c.rt.Task.Now() + opts.Whole("timeout_us", 0, 0, row.MaxInt/1000)*1000
 	}
 	c.canWait()
 	o.running(c)
 	if g.tap == nil {
 		t, err := tap(g)
-		c.check(err)
+		c.Check(err)
 		g.tap = t
 	}
 	b := g.next(c, until)
 	if b == nil {
-		return c.fail(fmt.Errorf("%s: %w", what, session.ErrNotReady))
+		return c.Fail(fmt.Errorf("%s: %w", what, session.ErrNotReady))
 	}
-	return c.push(c.rt.newBurst(b, o))
+	return c.Push(c.rt.newBurst(b, o))
 }
 
 // next returns the next burst, or nil at the time until.
@@ -250,21 +251,21 @@ func (g *getter) next(c *call, until int64) *session.Burst {
 // queueDrain implements q:drain{timeout}: true after all packets were sent; nil, "NOT_READY", text at the timeout.
 func queueDrain(c *call) int {
 	q := selfQueue(c, false)
-	timeout, limited := c.options(1).seconds("timeout")
+	timeout, limited := c.options(1).Seconds("timeout")
 	q.of.running(c)
 	c.canWait()
 	until := c.rt.Task.In(timeout)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		n, endless, err := q.q.Waiting()
-		c.check(err)
+		c.Check(err)
 		now := c.rt.Task.Now()
 		switch {
 		case n == 0:
-			return c.push(lua.LTrue)
+			return c.Push(lua.LTrue)
 		case endless && !limited:
-			c.raise("queue %s sends without end: give 'drain' a timeout, or 'transmit' a count", q.q.Name())
+			c.Raise("queue %s sends without end: give 'drain' a timeout, or 'transmit' a count", q.q.Name())
 		case limited && now >= until:
-			return c.fail(fmt.Errorf("packets wait to be sent: %w", session.ErrNotReady))
+			return c.Fail(fmt.Errorf("packets wait to be sent: %w", session.ErrNotReady))
 		}
 		next := now + pause
 		if limited {
@@ -283,8 +284,8 @@ const (
 // queueFlush implements q:flush(): it discards packets waiting in a receive queue and returns their number.
 func queueFlush(c *call) int {
 	n, err := selfQueue(c, true).q.Flush()
-	c.check(err)
-	return c.push(lua.LNumber(n))
+	c.Check(err)
+	return c.Push(lua.LNumber(n))
 }
 
 // queueAlloc implements q:alloc(n): a burst to fill and send; nil, status, text if buffers are exhausted.
@@ -295,14 +296,14 @@ func queueAlloc(c *call) int {
 
 func (c *call) alloc(q *session.Queue, o *RunningSession) int {
 	n := q.BatchSize()
-	if c.arg(1) != lua.LNil {
-		n = int(c.whole(1, "packets", 1, int64(n)))
+	if c.Arg(1) != lua.LNil {
+		n = int(c.Whole(1, "packets", 1, int64(n)))
 	}
 	b, err := q.Alloc(c.rt.leases, n)
 	if err != nil {
-		return c.fail(err)
+		return c.Fail(err)
 	}
-	return c.push(c.rt.newBurst(b, o))
+	return c.Push(c.rt.newBurst(b, o))
 }
 
 // queueSend implements q:send(b): it consumes the burst if it returns true.
@@ -312,19 +313,19 @@ func queueSend(c *call) int {
 }
 
 func (c *call) sendBurst(o *RunningSession, send func(*session.Burst) error) int {
-	b, ok := userdata[*burst](c.arg(1))
+	b, ok := row.Userdata[*burst](c.Arg(1))
 	if !ok {
-		c.wanted(1, "burst")
+		c.Wanted(1, "burst")
 	}
 	if !b.b.Live() {
-		c.argError(1, "%s", b.gone())
+		c.ArgError(1, "%s", b.gone())
 	}
 	o.running(c)
 	if err := send(b.b); err != nil {
-		return c.fail(err)
+		return c.Fail(err)
 	}
 	b.consumed(c.L, "sent")
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }
 
 // queuePace implements q:pace{rate, pps}; an absent limit is unlimited. A limit of 0 raises, as it would mean unlimited. With follow =
@@ -332,34 +333,34 @@ func (c *call) sendBurst(o *RunningSession, send func(*session.Burst) error) int
 func queuePace(c *call) int {
 	q := selfQueue(c, false)
 	o := c.options(1)
-	if o.has("follow") || o.has("speed") {
-		c.check(q.q.Follow(o.followed()))
+	if o.Has("follow") || o.Has("speed") {
+		c.Check(q.q.Follow(o.followed()))
 		return 0
 	}
-	rate, pps := o.rate("rate"), o.number("pps", 0)
+	rate, pps := o.Rate("rate"), o.Number("pps", 0)
 	for key, v := range map[string]float64{"rate": rate, "pps": pps} {
-		if o.has(key) && (v == 0 || math.IsInf(v, 0)) {
-			o.wrong(key, "%g is not a valid limit: leave it out for none, and transmit{template = false} to send nothing", v)
+		if o.Has(key) && (v == 0 || math.IsInf(v, 0)) {
+			o.Wrong(key, "%g is not a valid limit: leave it out for none, and transmit{template = false} to send nothing", v)
 		}
 	}
-	c.check(q.q.Pace(rate, pps))
+	c.Check(q.q.Pace(rate, pps))
 	return 0
 }
 
 // followed reads the speed of q:pace{follow, speed}.
 func (o *options) followed() float64 {
-	o.need("follow")
-	if what := o.str("follow", ""); what != "rx_timestamp" {
-		o.wrong("follow", "%q: only rx_timestamp can be followed", what)
+	o.Need("follow")
+	if what := o.Str("follow", ""); what != "rx_timestamp" {
+		o.Wrong("follow", "%q: only rx_timestamp can be followed", what)
 	}
 	for _, key := range []string{"pps", "rate"} {
-		if o.has(key) {
-			o.wrong(key, "excludes follow: a queue keeps the gaps of its packets, or a rate")
+		if o.Has(key) {
+			o.Wrong(key, "excludes follow: a queue keeps the gaps of its packets, or a rate")
 		}
 	}
-	speed := o.number("speed", 1)
+	speed := o.Number("speed", 1)
 	if !(speed > 0) || math.IsInf(speed, 0) {
-		o.wrong("speed", "%g is not a valid speed: a factor above 0 expected", speed)
+		o.Wrong("speed", "%g is not a valid speed: a factor above 0 expected", speed)
 	}
 	return speed
 }
@@ -369,25 +370,25 @@ func queueTransmit(c *call) int {
 	q := selfQueue(c, false)
 	o := c.options(1)
 	q.of.unfinished(c)
-	if v := o.get("template"); v == lua.LFalse {
-		c.check(q.q.StopTransmit())
+	if v := o.Get("template"); v == lua.LFalse {
+		c.Check(q.q.StopTransmit())
 		return 0
 	}
-	tpl, ok := userdata[*template](o.get("template"))
+	tpl, ok := row.Userdata[*template](o.Get("template"))
 	if !ok {
-		o.wrong("template", "a template expected (q:template{...}), got %s", describe(o.get("template")))
+		o.Wrong("template", "a template expected (q:template{...}), got %s", row.Describe(o.Get("template")))
 	}
 	if _, regions := q.room(); regions > 1 {
-		c.raise("queue %s splits its packets over %d memory regions, which a template can't fill: use q:alloc and q:send", q.q.Name(), regions)
+		c.Raise("queue %s splits its packets over %d memory regions, which a template can't fill: use q:alloc and q:send", q.q.Name(), regions)
 	}
 	count := uint64(0)
-	if o.has("count") {
-		count = uint64(o.whole("count", 0, 1, maxInt))
+	if o.Has("count") {
+		count = uint64(o.Whole("count", 0, 1, row.MaxInt))
 	}
 	if i := q.q.Interface(); tpl.everybody && (spec.OfKernel(i.Engine()) || i.Engine() == spec.EngineDPDK) {
 		c.rt.Log("warn", fmt.Sprintf("interface %s: the template that is sent has no eth_dst, so that its frames go to everybody on the link: "+
 			"hint: eth_dst = \"auto\", or an Ethernet address", i.Name()), nil)
 	}
-	c.check(q.q.Transmit(tpl.t, count))
+	c.Check(q.q.Transmit(tpl.t, count))
 	return 0
 }

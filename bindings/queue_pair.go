@@ -24,21 +24,21 @@ var pairKeys = []string{"addr", "gid", "lid", "mtu", "psn", "qkey", "qpn"}
 
 // queuePair reads the options of the peer's queue pair.
 func (o *options) queuePair() session.QueuePair {
-	o.need("qpn", "psn")
+	o.Need("qpn", "psn")
 	p := session.QueuePair{
-		QPN: uint32(o.whole("qpn", 0, 0, 1<<24-1)), PSN: uint32(o.whole("psn", 0, 0, 1<<24-1)),
-		MTU: int(o.whole("mtu", 0, 256, 4096)), QKey: uint32(o.whole("qkey", session.QKey, 0, 1<<32-1)), LID: uint16(o.whole("lid", 0, 0, 1<<16-1)),
+		QPN: uint32(o.Whole("qpn", 0, 0, 1<<24-1)), PSN: uint32(o.Whole("psn", 0, 0, 1<<24-1)),
+		MTU: int(o.Whole("mtu", 0, 256, 4096)), QKey: uint32(o.Whole("qkey", session.QKey, 0, 1<<32-1)), LID: uint16(o.Whole("lid", 0, 0, 1<<16-1)),
 	}
-	if o.has("addr") && o.has("gid") {
-		o.wrong("addr", "gid says the same: one of both is enough")
+	if o.Has("addr") && o.Has("gid") {
+		o.Wrong("addr", "gid says the same: one of both is enough")
 	}
 	for _, key := range []string{"addr", "gid"} {
-		if !o.has(key) {
+		if !o.Has(key) {
 			continue
 		}
-		a, err := netip.ParseAddr(o.str(key, ""))
+		a, err := netip.ParseAddr(o.Str(key, ""))
 		if err != nil || a.Zone() != "" || (key == "gid" && a.Is4()) {
-			o.wrong(key, "%q is not an address: '10.0.0.2' as addr is the gid '::ffff:10.0.0.2'", o.str(key, ""))
+			o.Wrong(key, "%q is not an address: '10.0.0.2' as addr is the gid '::ffff:10.0.0.2'", o.Str(key, ""))
 		}
 		p.GID = a
 	}
@@ -47,15 +47,15 @@ func (o *options) queuePair() session.QueuePair {
 
 // connectByHand implements i:connect{ qp }: it creates a queue pair and connects it if the peer's is given.
 func (c *call) connectByHand(i *iface, o *options) (*session.Conn, error) {
-	t, ok := o.get("qp").(*lua.LTable)
+	t, ok := o.Get("qp").(*lua.LTable)
 	if !ok {
-		o.wrong("qp", "the peer's end expected, or an empty table: '{qpn = …, psn = …, addr = …}'")
+		o.Wrong("qp", "the peer's end expected, or an empty table: '{qpn = …, psn = …, addr = …}'")
 	}
-	if o.has("address") || o.has("src_addr") || o.has("private_data") {
-		o.wrong("qp", "a connection that is made by hand has no address to connect to: leave out address, src_addr and private_data")
+	if o.Has("address") || o.Has("src_addr") || o.Has("private_data") {
+		o.Wrong("qp", "a connection that is made by hand has no address to connect to: leave out address, src_addr and private_data")
 	}
-	end := newOptions(c, o.n, t)
-	end.allow(pairKeys)
+	end := newOptions(c, o.Arg, t)
+	end.Allow(pairKeys)
 	known, _ := t.Next(lua.LNil)
 	var peer session.QueuePair
 	if known != lua.LNil {
@@ -79,7 +79,7 @@ func connectionJoin(c *call) int {
 	if err := x.c.Join(o.queuePair()); err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }
 
 // queuePair returns c.qp, the local queue pair; nil for a connection that was not established manually.

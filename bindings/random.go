@@ -14,20 +14,20 @@ func (g *random) seed(n uint64) { g.r = rand.New(rand.NewPCG(n, 0x9e3779b97f4a7c
 
 // mathRandom implements math.random: a number in [0, 1), in 1..m, or in m..n.
 func mathRandom(c *call) int {
-	c.atMost(2)
+	c.AtMost(2)
 	lo, hi := int64(1), int64(0)
-	switch c.count() {
+	switch c.Count() {
 	case 0:
-		return c.push(lua.LNumber(c.rt.random.r.Float64()))
+		return c.Push(lua.LNumber(c.rt.random.r.Float64()))
 	case 1:
 		hi = c.truncated(1, "upper limit")
 	case 2:
 		lo, hi = c.truncated(1, "lower limit"), c.truncated(2, "upper limit")
 	}
 	if lo > hi {
-		c.argError(c.count(), "interval is empty")
+		c.ArgError(c.Count(), "interval is empty")
 	}
-	return c.push(lua.LNumber(lo + c.rt.random.r.Int64N(hi-lo+1)))
+	return c.Push(lua.LNumber(lo + c.rt.random.r.Int64N(hi-lo+1)))
 }
 
 func mathRandomSeed(c *call) int {

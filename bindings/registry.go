@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // entry is a function of a module or type under its Lua name. Its row (row.go) is its reference.
@@ -48,12 +49,12 @@ type liveType struct {
 }
 
 // newObject wraps a value as userdata.
-func (rt *Runtime) newObject(value named) *lua.LUserData {
+func (rt *Runtime) newObject(value row.Object) *lua.LUserData {
 	return &lua.LUserData{Value: value, Metatable: rt.live(value.LuaType()).meta}
 }
 
 // newLasting wraps a value that scripts use once per burst: its methods are found without a call into Go, at the cost of a table per object.
-func (rt *Runtime) newLasting(value named) *lua.LUserData {
+func (rt *Runtime) newLasting(value row.Object) *lua.LUserData {
 	t := rt.live(value.LuaType())
 	object := &lua.LUserData{Value: value}
 	own, methods, others := rt.root.NewTable(), rt.root.NewTable(), rt.root.NewTable()
@@ -131,7 +132,7 @@ func (def *typeDef) namesOf(self any) []string {
 	}
 	names, is := def.fieldNames(), def.is(self)
 	for _, m := range def.methods {
-		words := mustParse(m.name, m.doc).Words
+		words := row.MustParse(m.name, m.doc).Words
 		kind, _, of := strings.Cut(strings.TrimPrefix(words, "Of "), ":")
 		if !strings.HasPrefix(words, "Of ") || !of || slices.Contains(is, kind) {
 			names = append(names, m.name)
@@ -153,7 +154,7 @@ func (def *typeDef) fieldNames() []string {
 func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	ud, ok := L.Get(1).(*lua.LUserData)
 	if !ok {
-		lua51.Raise(L, "%s expected, got %s", t.def.name, describe(L.Get(1)))
+		lua51.Raise(L, "%s expected, got %s", t.def.name, row.Describe(L.Get(1)))
 	}
 	key := L.Get(2)
 	name, isName := key.(lua.LString)
@@ -170,7 +171,7 @@ func (rt *Runtime) index(L *lua.LState, t *liveType) int {
 	if !isName {
 		lua51.Raise(L, "a %s has no element %s", t.def.name, key)
 	}
-	lua51.Raise(L, "%s of %s", unknown("field or method", string(name), t.def.names()), t.def.name)
+	lua51.Raise(L, "%s of %s", row.Unknown("field or method", string(name), t.def.names()), t.def.name)
 	return 0
 }
 

@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -18,62 +19,62 @@ import (
 func sessionReorder(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
-	opts.need("memory_region")
+	opts.Need("memory_region")
 	f := opts.format()
 	r := session.ReorderOptions{
-		MemoryRegion:   opts.str("memory_region", ""),
-		Offset:         opts.str("offset", ""),
-		Extra:          opts.str("extra", ""),
+		MemoryRegion:   opts.Str("memory_region", ""),
+		Offset:         opts.Str("offset", ""),
+		Extra:          opts.Str("extra", ""),
 		Fields:         f.with(opts.ownFields("fields")),
-		SlotBytes:      int(opts.size("slot_bytes")),
-		PacketBytes:    int(opts.size("packet_bytes")),
-		Segment:        int(opts.whole("segment", 1, 1, 4)) - 1,
+		SlotBytes:      int(opts.Size("slot_bytes")),
+		PacketBytes:    int(opts.Size("packet_bytes")),
+		Segment:        int(opts.Whole("segment", 1, 1, 4)) - 1,
 		Data:           opts.dataTypes("data_types"),
 		FlowIDs:        opts.flowIDs("flow_ids"),
-		Window:         int(opts.whole("window", 0, 1, int64(session.MaxWindow))),
-		TimeoutNS:      opts.whole("timeout_us", 0, 0, 1<<40) * 1000,
+		Window:         int(opts.Whole("window", 0, 1, int64(session.MaxWindow))),
+		TimeoutNS:      opts.Whole("timeout_us", 0, 0, 1<<40) * 1000,
 		Fill:           opts.fill("fill"),
 		DropIncomplete: opts.choice("missing_action", "passthrough", "drop") == "drop",
 		WaitForOthers:  opts.choice("hand_over", "eager", "wait") == "wait",
-		Policy:         opts.policy(session.Drop),
+		Policy:         opts.Policy(session.Drop),
 	}
 	opts.placeRule(&r, f)
 	at := opts.payloadPlace(f, r.Segment)
 	r.PayloadByteOffset, r.AtPayload, r.Header, r.Length = at.offset, at.payload, at.header, at.length
 	opts.source(&r)
-	st, err := o.s.Reorder(opts.str("name", ""), r)
+	st, err := o.s.Reorder(opts.Str("name", ""), r)
 	return c.pushStage(st, o, err)
 }
 
 // placeRule reads how packets are placed: by a sequence number, with or without a batch number, or by expressions.
 func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
-	if f != nil && f.f != nil && f.f.Spec.Sequence != "" && o.has("packets_per_batch") && !o.has("sequence_number") {
+	if f != nil && f.f != nil && f.f.Spec.Sequence != "" && o.Has("packets_per_batch") && !o.Has("sequence_number") {
 		o.numbersStream(f.f.Spec)
-		o.t.RawSetString("sequence_number", lua.LString(f.f.Spec.Sequence))
+		o.Table.RawSetString("sequence_number", lua.LString(f.f.Spec.Sequence))
 	}
-	if !o.has("sequence_number") {
-		o.need("batch", "slot", "slots")
+	if !o.Has("sequence_number") {
+		o.Need("batch", "slot", "slots")
 		for _, key := range []string{"batch_number", "packets_per_batch"} {
-			if o.has(key) {
-				o.wrong(key, "it goes with sequence_number; a rule has batch, slot and slots")
+			if o.Has(key) {
+				o.Wrong(key, "it goes with sequence_number; a rule has batch, slot and slots")
 			}
 		}
-		r.Batch, r.Slot = o.str("batch", ""), o.str("slot", "")
-		r.Slots = int(o.whole("slots", 0, 1, 1<<31-1))
-		r.Wrap = uint64(o.whole("wrap", 0, spec.LeastBatches, maxInt))
+		r.Batch, r.Slot = o.Str("batch", ""), o.Str("slot", "")
+		r.Slots = int(o.Whole("slots", 0, 1, 1<<31-1))
+		r.Wrap = uint64(o.Whole("wrap", 0, spec.LeastBatches, row.MaxInt))
 		return
 	}
 	for _, key := range []string{"batch", "slot", "slots", "wrap"} {
-		if o.has(key) {
-			o.wrong(key, "it stands beside sequence_number, which says the same: keep one of them")
+		if o.Has(key) {
+			o.Wrong(key, "it stands beside sequence_number, which says the same: keep one of them")
 		}
 	}
 	var seq, batch session.Field
 	seq, r.SequenceName = o.placed("sequence_number", f)
 	r.Sequence = &seq
-	if !o.has("batch_number") {
-		o.need("packets_per_batch")
-		r.Slots = int(o.whole("packets_per_batch", 0, 1, 1<<31-1))
+	if !o.Has("batch_number") {
+		o.Need("packets_per_batch")
+		r.Slots = int(o.Whole("packets_per_batch", 0, 1, 1<<31-1))
 		return
 	}
 	batch, r.BatchName = o.placed("batch_number", f)
@@ -81,13 +82,13 @@ func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
 	slots := int64(0)
 	if less := int(seq.BitWidth) - int(batch.BitWidth); less >= 0 && less < 31 {
 		slots = 1 << less
-	} else if !o.has("packets_per_batch") {
-		o.wrong("batch_number", "%d bits are not some bits less than the %d of sequence_number: give packets_per_batch",
+	} else if !o.Has("packets_per_batch") {
+		o.Wrong("batch_number", "%d bits are not some bits less than the %d of sequence_number: give packets_per_batch",
 			batch.BitWidth, seq.BitWidth)
 	}
-	r.Slots = int(o.whole("packets_per_batch", slots, 1, 1<<31-1))
+	r.Slots = int(o.Whole("packets_per_batch", slots, 1, 1<<31-1))
 	if bits.OnesCount(uint(r.Slots)) != 1 {
-		o.wrong("packets_per_batch", "with a batch_number it is a power of 2: the slot is the low bits of the sequence number")
+		o.Wrong("packets_per_batch", "with a batch_number it is a power of 2: the slot is the low bits of the sequence number")
 	}
 }
 
@@ -100,13 +101,13 @@ func (o *options) numbersStream(s format.Spec) {
 	if s.Place != "" {
 		hint = s.Place
 	}
-	o.wrong("packets_per_batch", "'%s' begins again for each '%s', so it does not number the stream: instead of packets_per_batch give, with your numbers, %s",
+	o.Wrong("packets_per_batch", "'%s' begins again for each '%s', so it does not number the stream: instead of packets_per_batch give, with your numbers, %s",
 		s.Sequence, strings.Join(s.Per, "' and '"), hint)
 }
 
 // source reads the expression that distinguishes sources, whose values are formatted like a column's, or "peer".
 func (o *options) source(r *session.ReorderOptions) {
-	r.Source = o.str("source", "")
+	r.Source = o.Str("source", "")
 	number, err := session.CompileNumber(r.Source, r.Fields)
 	if err == nil { // the stage reports the error
 		r.SourceText = func(v uint64) string { return fieldText(r.Source, v, number.Signed) }
@@ -115,25 +116,25 @@ func (o *options) source(r *session.ReorderOptions) {
 
 // dataTypes reads the element conversion: {input_type, output_type, endianness}.
 func (o *options) dataTypes(key string) *session.DataTypes {
-	t, ok := o.get(key).(*lua.LTable)
-	if !ok && o.has(key) {
-		o.wrong(key, "a table expected, got %s", describe(o.get(key)))
+	t, ok := o.Get(key).(*lua.LTable)
+	if !ok && o.Has(key) {
+		o.Wrong(key, "a table expected, got %s", row.Describe(o.Get(key)))
 	}
 	if !ok {
 		return nil
 	}
-	d := newOptions(o.c, o.n, t)
-	d.allow([]string{"endianness", "input_type", "output_type"})
-	d.need("input_type", "output_type")
+	d := newOptions(o.c, o.Arg, t)
+	d.Allow([]string{"endianness", "input_type", "output_type"})
+	d.Need("input_type", "output_type")
 	return &session.DataTypes{Input: d.choice("input_type", spec.InputTypes...), Output: d.choice("output_type", spec.OutputTypes...),
 		Network: d.choice("endianness", "host", "network") == "network"}
 }
 
 // placed reads a field: its place, or its name, which is also returned if the offset varies between packets.
 func (o *options) placed(key string, in *packetFormat) (f session.Field, name string) {
-	switch v := o.get(key).(type) {
+	switch v := o.Get(key).(type) {
 	case *lua.LTable:
-		_, f = o.c.placedField(o.n, v)
+		_, f = o.c.placedField(o.Arg, v)
 	case lua.LString:
 		var err error
 		if in.moves(string(v)) {
@@ -142,10 +143,10 @@ func (o *options) placed(key string, in *packetFormat) (f session.Field, name st
 				f.BitWidth = uint16(d.Find.ValueBits)
 			}
 		} else if f, err = in.field(string(v)); err != nil {
-			o.wrong(key, "%v", err)
+			o.Wrong(key, "%v", err)
 		}
 	default:
-		o.wrong(key, "a field's name, or a table with its place, expected, got %s", describe(o.get(key)))
+		o.Wrong(key, "a field's name, or a table with its place, expected, got %s", row.Describe(o.Get(key)))
 	}
 	return f, name
 }
@@ -162,14 +163,14 @@ func (f ownFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
 func (o *options) ownFields(key string) ownFields {
 	own := ownFields{}
-	t, ok := o.get(key).(*lua.LTable)
-	if !ok && o.has(key) {
-		o.wrong(key, "a table of fields by name expected, got %s", describe(o.get(key)))
+	t, ok := o.Get(key).(*lua.LTable)
+	if !ok && o.Has(key) {
+		o.Wrong(key, "a table of fields by name expected, got %s", row.Describe(o.Get(key)))
 	}
 	if !ok {
 		return own
 	}
-	return o.c.fieldPlaces(o.n, key, t)
+	return o.c.fieldPlaces(o.Arg, key, t)
 }
 
 // fieldPlaces reads {name = {place...}, ...}; what names the owner in errors.
@@ -181,24 +182,24 @@ func (c *call) fieldPlaces(n int, what string, t *lua.LTable) ownFields {
 			_, own[string(name)] = c.placedField(n, place)
 			return
 		}
-		c.argError(n, "%s: %s = %s: a name and a table with the field's place expected", what, k, describe(v))
+		c.ArgError(n, "%s: %s = %s: a name and a table with the field's place expected", what, k, row.Describe(v))
 	})
 	return own
 }
 
 func (o *options) flowIDs(key string) []uint32 {
-	t, ok := o.get(key).(*lua.LTable)
-	if !o.has(key) {
+	t, ok := o.Get(key).(*lua.LTable)
+	if !o.Has(key) {
 		return nil
 	}
 	if !ok || t.Len() == 0 {
-		o.wrong(key, "a list of flow ids expected, got %s", describe(o.get(key)))
+		o.Wrong(key, "a list of flow ids expected, got %s", row.Describe(o.Get(key)))
 	}
 	var ids []uint32
 	for i := 1; i <= t.Len(); i++ {
-		id, err := wholeNumber(t.RawGetInt(i), 0, 1<<32-1)
+		id, err := row.WholeNumber(t.RawGetInt(i), 0, 1<<32-1)
 		if err != nil {
-			o.wrong(key, "%v", err)
+			o.Wrong(key, "%v", err)
 		}
 		ids = append(ids, uint32(id))
 	}
@@ -207,15 +208,15 @@ func (o *options) flowIDs(key string) []uint32 {
 
 // fill reads the content of gaps: "zero", "keep", or a byte.
 func (o *options) fill(key string) int {
-	if v, ok := o.get(key).(lua.LString); ok {
+	if v, ok := o.Get(key).(lua.LString); ok {
 		if v == "keep" {
 			return session.FillKeep
 		} else if v == "zero" {
 			return 0
 		}
-		o.wrong(key, "'%s' is neither zero, keep, nor a byte", string(v))
+		o.Wrong(key, "'%s' is neither zero, keep, nor a byte", string(v))
 	}
-	return int(o.whole(key, 0, 0, 255))
+	return int(o.Whole(key, 0, 0, 255))
 }
 
 // ---- fields of reordered bursts -----------------------------------------------------------------------------
@@ -312,7 +313,7 @@ func presenceMissing(c *call) int {
 			list.Append(lua.LNumber(i + 1))
 		}
 	}
-	return c.push(list)
+	return c.Push(list)
 }
 
 var presenceType = &typeDef{
@@ -357,12 +358,12 @@ var presenceType = &typeDef{
 			> for _, slot in ipairs(present:missing()) do print(slot) end`}},
 	meta: []entry{
 		{name: "__len", fn: func(c *call) int {
-			p, _ := userdata[*presence](c.L.Get(1))
-			return c.push(lua.LNumber(p.n))
+			p, _ := row.Userdata[*presence](c.L.Get(1))
+			return c.Push(lua.LNumber(p.n))
 		}},
 		{name: "__tostring", fn: func(c *call) int {
-			p, _ := userdata[*presence](c.L.Get(1))
-			return c.push(lua.LString(fmt.Sprintf("%d of %d", p.count, p.n)))
+			p, _ := row.Userdata[*presence](c.L.Get(1))
+			return c.Push(lua.LString(fmt.Sprintf("%d of %d", p.count, p.n)))
 		}},
 	},
 }

@@ -50,16 +50,16 @@ func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16) (net.
 // interfaceResolve implements i:resolve(address, {vlan_id}): the Ethernet address as a string.
 func interfaceResolve(c *call) int {
 	i := selfInterface(c)
-	addr, err := netip.ParseAddr(c.str(1, "IP address"))
+	addr, err := netip.ParseAddr(c.Str(1, "IP address"))
 	if err != nil {
-		c.argError(1, "%q is not an IP address", c.str(1, "IP address"))
+		c.ArgError(1, "%q is not an IP address", c.Str(1, "IP address"))
 	}
 	o := c.options(2)
-	mac, err := c.resolve(i.i, addr, uint16(o.whole("vlan_id", 0, 0, 4095)))
+	mac, err := c.resolve(i.i, addr, uint16(o.Whole("vlan_id", 0, 0, 4095)))
 	if err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LString(mac.String()))
+	return c.Push(lua.LString(mac.String()))
 }
 
 // autoTunnels replaces "auto" in the tunnels of transmit flows: outer_eth_src by the interface's address, outer_eth_dst by the address resolved
@@ -79,7 +79,7 @@ func (c *call) autoTunnels(n int, i *session.Interface, flows any) {
 				t = a
 			}
 			if err := c.autoTunnel(i, t, tagBehind(actions[at+1:])); err != nil {
-				c.argError(n, "flows[%d]: %v", k, err)
+				c.ArgError(n, "flows[%d]: %v", k, err)
 			}
 		}
 	}
@@ -130,23 +130,23 @@ func tagBehind(actions []any) uint16 {
 // address, or the one resolved for the ipv4_dst or ipv6_dst in the same table.
 func (c *call) autoField(q *session.Queue, name string, fields *lua.LTable) lua.LValue {
 	if q.Rx() {
-		c.argError(1, "field '%s': \"auto\" is for bursts of a transmit queue; of what was received it isn't known who sends it on: "+
+		c.ArgError(1, "field '%s': \"auto\" is for bursts of a transmit queue; of what was received it isn't known who sends it on: "+
 			"give the address (i.mac, i:resolve)", name)
 	}
 	if name == "eth_src" {
 		mac, err := q.Interface().MAC()
-		c.check(err)
+		c.Check(err)
 		return lua.LString(mac.String())
 	}
 	text := lua.LVAsString(fields.RawGetString("ipv4_dst"))
 	addr, err := netip.ParseAddr(cmp.Or(text, lua.LVAsString(fields.RawGetString("ipv6_dst"))))
 	if err != nil {
-		c.argError(1, "field 'eth_dst': \"auto\" is the one that has the ipv4_dst or ipv6_dst beside it: give that, or i:resolve(address)")
+		c.ArgError(1, "field 'eth_dst': \"auto\" is the one that has the ipv4_dst or ipv6_dst beside it: give that, or i:resolve(address)")
 	}
 	vlan, _ := fields.RawGetString("vlan_id").(lua.LNumber)
 	mac, err := c.resolve(q.Interface(), addr, uint16(vlan)&0xfff)
 	if err != nil {
-		c.argError(1, "field 'eth_dst': %v", err)
+		c.ArgError(1, "field 'eth_dst': %v", err)
 	}
 	return lua.LString(mac.String())
 }

@@ -12,6 +12,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -38,7 +39,7 @@ const rewriteRows = `. name? string: of its line in the ledger
 func sessionRewrite(c *call) int {
 	o := selfSession(c)
 	var f *packetFormat
-	if t, ok := c.arg(1).(*lua.LTable); ok {
+	if t, ok := c.Arg(1).(*lua.LTable); ok {
 		f = newOptions(c, 1, t).format()
 	}
 	names := slices.Concat(session.FieldNames(), wideNames)
@@ -47,19 +48,19 @@ func sessionRewrite(c *call) int {
 	}
 	opts := c.optionsAndFields(1, names)
 	rules := opts.rewrites(f)
-	if t := opts.get("per_loop"); t != lua.LNil {
+	if t := opts.Get("per_loop"); t != lua.LNil {
 		rules = append(rules, opts.perLoop(t, f)...)
 	}
 	if len(rules) == 0 {
-		opts.fault("no field to rewrite: give some, or per_loop")
+		opts.Raise("no field to rewrite: give some, or per_loop")
 	}
-	st, err := o.s.Rewrite(opts.str("name", ""), rules, opts.rewriteChecksums())
+	st, err := o.s.Rewrite(opts.Str("name", ""), rules, opts.rewriteChecksums())
 	return c.pushStage(st, o, err)
 }
 
 // optionsAndFields allows field names beside the options; further fields are in the list part.
 func (c *call) optionsAndFields(n int, names []string) *options {
-	t, ok := c.arg(n).(*lua.LTable)
+	t, ok := c.Arg(n).(*lua.LTable)
 	if !ok {
 		return c.options(n)
 	}
@@ -69,19 +70,19 @@ func (c *call) optionsAndFields(n int, names []string) *options {
 			named.RawSet(k, v)
 		}
 	})
-	c.keys.read()
-	newOptions(c, n, named).allow(slices.Concat(c.keys.names, names))
+	c.Keys.Read()
+	newOptions(c, n, named).Allow(slices.Concat(c.Keys.Names, names))
 	return newOptions(c, n, t)
 }
 
 func (o *options) rewriteChecksums() session.Csum {
-	if o.get("checksums") == lua.LString("compute") {
+	if o.Get("checksums") == lua.LString("compute") {
 		return session.CsumCompute
 	}
-	if _, text := o.get("checksums").(lua.LString); text {
-		o.wrong("checksums", "true, false or \"compute\" expected, got %s", describe(o.get("checksums")))
+	if _, text := o.Get("checksums").(lua.LString); text {
+		o.Wrong("checksums", "true, false or \"compute\" expected, got %s", row.Describe(o.Get("checksums")))
 	}
-	if o.bool("checksums", true) {
+	if o.Bool("checksums", true) {
 		return session.CsumUpdate
 	}
 	return session.CsumKeep
@@ -90,19 +91,19 @@ func (o *options) rewriteChecksums() session.Csum {
 // rewrites reads the fields given beside the options.
 func (o *options) rewrites(f *packetFormat) []session.Rewrite {
 	fields := o.c.L.NewTable()
-	o.t.ForEach(func(k, v lua.LValue) {
-		if name, ok := k.(lua.LString); !ok || !o.c.keys.known[string(name)] {
+	o.Table.ForEach(func(k, v lua.LValue) {
+		if name, ok := k.(lua.LString); !ok || !o.c.Keys.Known[string(name)] {
 			fields.RawSet(k, v)
 		}
 	})
 	var rules []session.Rewrite
-	for _, e := range o.c.fieldEntries(o.n, fields, f, "", "step", "value") {
+	for _, e := range o.c.fieldEntries(o.Arg, fields, f, "", "step", "value") {
 		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
 			e.value = o.autoAddress(e.name)
 		}
 		list, err := e.rewrite()
 		if err != nil {
-			o.fault("field '%s': %v", e.name, err)
+			o.Raise("field '%s': %v", e.name, err)
 		}
 		rules = append(rules, list...)
 	}
@@ -111,31 +112,31 @@ func (o *options) rewrites(f *packetFormat) []session.Rewrite {
 
 // autoAddress resolves eth_src or eth_dst = "auto" for the interface of tx_queue.
 func (o *options) autoAddress(name string) lua.LValue {
-	q, ok := userdata[*queue](o.get("tx_queue"))
+	q, ok := row.Userdata[*queue](o.Get("tx_queue"))
 	if !ok || q.q.Rx() {
-		o.fault("field '%s': \"auto\" is of the interface that sends on: give its transmit queue as tx_queue, or the address (i.mac, i:resolve)", name)
+		o.Raise("field '%s': \"auto\" is of the interface that sends on: give its transmit queue as tx_queue, or the address (i.mac, i:resolve)", name)
 	}
 	q.check(o.c)
-	return o.c.autoField(q.q, name, o.t)
+	return o.c.autoField(q.q, name, o.Table)
 }
 
 func (o *options) perLoop(v lua.LValue, f *packetFormat) []session.Rewrite {
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		o.wrong("per_loop", "a table of fields expected, got %s", describe(v))
+		o.Wrong("per_loop", "a table of fields expected, got %s", row.Describe(v))
 	}
 	var rules []session.Rewrite
-	for _, e := range o.c.fieldEntries(o.n, t, f, "", "step") {
+	for _, e := range o.c.fieldEntries(o.Arg, t, f, "", "step") {
 		step := e.value
 		if at, ok := e.value.(*lua.LTable); ok {
 			step = at.RawGetString("step")
 		}
-		n, err := wholeNumber(step, -maxInt, maxInt)
+		n, err := row.WholeNumber(step, -row.MaxInt, row.MaxInt)
 		if err == nil {
 			err = cmp.Or(e.changeable(), e.tooWide())
 		}
 		if err != nil {
-			o.wrong("per_loop", "field '%s': %v", e.name, err)
+			o.Wrong("per_loop", "field '%s': %v", e.name, err)
 		}
 		rules = append(rules, session.Rewrite{Field: e.f, Place: e.place, PerLoop: true, Step: uint64(n)})
 	}
@@ -186,7 +187,7 @@ func (e *fieldEntry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
 func (e *fieldEntry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
 	key, ok := k.(lua.LString)
 	if !ok {
-		return m, fmt.Errorf("old values are text, as in { [\"7148\"] = 7149 }, got %s", describe(k))
+		return m, fmt.Errorf("old values are text, as in { [\"7148\"] = 7149 }, got %s", row.Describe(k))
 	}
 	if to, ok := v.(lua.LString); ok && strings.Contains(string(key)+string(to), "/") {
 		return e.mapOfPrefixes(string(key), string(to))

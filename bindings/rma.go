@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -50,41 +51,41 @@ func (x *completions) ended(rt *Runtime, L *lua.LState) {
 
 // begun creates the operation object and registers it for the connection's completion callback.
 func (c *call) begun(x *connection, w *session.Op, data *session.Burst, opts *options) int {
-	o := &op{w: w, data: data, of: x.of, wrID: opts.get("wr_id")}
+	o := &op{w: w, data: data, of: x.of, wrID: opts.Get("wr_id")}
 	o.self = c.rt.newObject(o)
 	if x.ends != nil {
 		o.ends = x.ends
 		x.ends.ops = append(x.ends.ops, o)
 		o.watch(c)
 	}
-	return c.push(o.self)
+	return c.Push(o.self)
 }
 
 // burstArg returns argument n, a burst that has not ended.
 func (c *call) burstArg(n int) *burst {
-	b, ok := userdata[*burst](c.arg(n))
+	b, ok := row.Userdata[*burst](c.Arg(n))
 	if !ok {
-		c.wanted(n, "burst")
+		c.Wanted(n, "burst")
 	}
 	if !b.b.Live() {
-		c.argError(n, "%s", b.gone())
+		c.ArgError(n, "%s", b.gone())
 	}
 	return b
 }
 
 // imm reads the option "imm"; nil if absent.
 func (o *options) imm() *uint32 {
-	if !o.has("imm") {
+	if !o.Has("imm") {
 		return nil
 	}
-	v := uint32(o.whole("imm", 0, 0, 1<<32-1))
+	v := uint32(o.Whole("imm", 0, 0, 1<<32-1))
 	return &v
 }
 
 // connectionWrite implements c:write(b, name, offset, {imm, wr_id}).
 func connectionWrite(c *call) int {
 	x, b := selfConnection(c), c.burstArg(1)
-	name, at := c.str(2, "name"), uint64(c.whole(3, "offset", 0, maxInt))
+	name, at := c.Str(2, "name"), uint64(c.Whole(3, "offset", 0, row.MaxInt))
 	opts := c.options(4)
 	x.of.running(c)
 	w, err := x.c.Write(b.b, name, at, opts.imm())
@@ -98,10 +99,10 @@ func connectionWrite(c *call) int {
 // connectionRead implements c:read(name, offset, bytes, {wr_id}).
 func connectionRead(c *call) int {
 	x := selfConnection(c)
-	name, at := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt))
+	name, at := c.Str(1, "name"), uint64(c.Whole(2, "offset", 0, row.MaxInt))
 	opts := c.options(4)
 	x.of.running(c)
-	if b, ok := userdata[*burst](c.arg(3)); ok {
+	if b, ok := row.Userdata[*burst](c.Arg(3)); ok {
 		c.burstArg(3)
 		w, err := x.c.ReadInto(b.b, name, at)
 		if err != nil {
@@ -109,7 +110,7 @@ func connectionRead(c *call) int {
 		}
 		return c.begun(x, w, b.lentOut(c, "given to a read"), opts)
 	}
-	n := uint64(c.whole(3, "bytes", 1, maxInt))
+	n := uint64(c.Whole(3, "bytes", 1, row.MaxInt))
 	w, b, err := x.c.Read(c.rt.leases, name, at, n)
 	if err != nil {
 		return c.refuse(err)
@@ -119,9 +120,9 @@ func connectionRead(c *call) int {
 
 // u64Arg returns argument n as 64 bits.
 func (c *call) u64Arg(n int) uint64 {
-	v, err := toU64(c.arg(n))
+	v, err := toU64(c.Arg(n))
 	if err != nil {
-		c.argError(n, "%v", err)
+		c.ArgError(n, "%v", err)
 	}
 	return uint64(v)
 }
@@ -129,7 +130,7 @@ func (c *call) u64Arg(n int) uint64 {
 // connectionFetchAdd implements c:fetch_add(name, offset, value, {wr_id}).
 func connectionFetchAdd(c *call) int {
 	x := selfConnection(c)
-	name, at, v := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt)), c.u64Arg(3)
+	name, at, v := c.Str(1, "name"), uint64(c.Whole(2, "offset", 0, row.MaxInt)), c.u64Arg(3)
 	opts := c.options(4)
 	x.of.running(c)
 	w, b, err := x.c.FetchAdd(c.rt.leases, name, at, v)
@@ -142,7 +143,7 @@ func connectionFetchAdd(c *call) int {
 // connectionCompareSwap implements c:compare_swap(name, offset, was, value, {wr_id}).
 func connectionCompareSwap(c *call) int {
 	x := selfConnection(c)
-	name, at := c.str(1, "name"), uint64(c.whole(2, "offset", 0, maxInt))
+	name, at := c.Str(1, "name"), uint64(c.Whole(2, "offset", 0, row.MaxInt))
 	was, v := c.u64Arg(3), c.u64Arg(4)
 	opts := c.options(5)
 	x.of.running(c)
@@ -193,7 +194,7 @@ func connectionOnCompletion(c *call) int {
 	if known := c.listener(i).conns[x.c.ID()]; known != nil {
 		x = known
 	}
-	x.ends = &completions{fn: c.fn(1, "function(completions)")}
+	x.ends = &completions{fn: c.Func(1, "function(completions)")}
 	return 0
 }
 
@@ -293,14 +294,14 @@ var leaseType = &typeDef{
 
 func leaseGet(c *call) int {
 	l := receiver[*lease](c, "lease")
-	p, err := l.l.Bytes(int(c.whole(1, "offset", 0, maxInt)), int(c.whole(2, "bytes", 0, maxInt)))
-	c.check(err)
-	return c.push(lua.LString(p))
+	p, err := l.l.Bytes(int(c.Whole(1, "offset", 0, row.MaxInt)), int(c.Whole(2, "bytes", 0, row.MaxInt)))
+	c.Check(err)
+	return c.Push(lua.LString(p))
 }
 
 func leasePut(c *call) int {
 	l := receiver[*lease](c, "lease")
-	c.check(l.l.Put(int(c.whole(1, "offset", 0, maxInt)), []byte(c.str(2, "bytes"))))
+	c.Check(l.l.Put(int(c.Whole(1, "offset", 0, row.MaxInt)), []byte(c.Str(2, "bytes"))))
 	return 0
 }
 
@@ -308,7 +309,7 @@ func leaseRevoke(c *call) int {
 	if err := receiver[*lease](c, "lease").l.Revoke(); err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }
 
 var accessWords = map[string]session.Remote{
@@ -319,27 +320,27 @@ var accessWords = map[string]session.Remote{
 // connectionLend implements c:lend(region, {name, access, slots, slot_bytes}).
 func connectionLend(c *call) int {
 	x := selfConnection(c)
-	r, err := x.of.s.Region(c.str(1, "region name"))
-	c.check(err)
+	r, err := x.of.s.Region(c.Str(1, "region name"))
+	c.Check(err)
 	o := c.options(2)
-	what, ok := accessWords[o.str("access", "rdma_write")]
+	what, ok := accessWords[o.Str("access", "rdma_write")]
 	if !ok {
-		o.wrong("access", "rdma_read, rdma_write or rdma_read_write expected")
+		o.Wrong("access", "rdma_read, rdma_write or rdma_read_write expected")
 	}
-	what.Name = o.str("name", r.Name())
-	what.Slots, what.SlotBytes = int(o.whole("slots", 0, 0, 1<<31-1)), int(o.whole("slot_bytes", 0, 0, 1<<31-1))
+	what.Name = o.Str("name", r.Name())
+	what.Slots, what.SlotBytes = int(o.Whole("slots", 0, 0, 1<<31-1)), int(o.Whole("slot_bytes", 0, 0, 1<<31-1))
 	l, err := x.c.Lend(r, what)
 	if err != nil {
 		return c.refuse(err)
 	}
-	return c.push(c.rt.newObject(&lease{l, x.of}))
+	return c.Push(c.rt.newObject(&lease{l, x.of}))
 }
 
 // remotes returns the regions exported by a connection's peer, by name.
 func (x *connection) remotes(rt *Runtime, L *lua.LState) lua.LValue {
 	list, err := x.c.Lent()
 	if err != nil {
-		raiseError(L, err)
+		row.RaiseError(L, err)
 	}
 	all := L.NewTable()
 	for _, r := range list {
@@ -365,7 +366,7 @@ func (o *options) remote(t *lua.LTable, key string) session.Remote {
 	}{{"addr", &r.Addr}, {"rkey", &r.Key}, {"bytes", &r.Bytes}} {
 		n, err := toU64(t.RawGetString(f.name))
 		if err != nil {
-			o.wrong(key, "%s: %v", f.name, err)
+			o.Wrong(key, "%s: %v", f.name, err)
 		}
 		*f.to = uint64(n)
 	}
@@ -375,29 +376,29 @@ func (o *options) remote(t *lua.LTable, key string) session.Remote {
 // connectionTell implements c:tell(name, {addr, rkey, bytes}).
 func connectionTell(c *call) int {
 	x := selfConnection(c)
-	name := c.str(1, "name")
+	name := c.Str(1, "name")
 	o := c.options(2)
-	r := o.remote(o.t, "addr")
+	r := o.remote(o.Table, "addr")
 	r.Name = name
 	if err := x.c.TellLent(r); err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }
 
 // tellRemotes reads the option remote: a table {addr, rkey, bytes} per name.
 func (o *options) tellRemotes(conn *session.Conn) (err error) {
-	if !o.has("remote") {
+	if !o.Has("remote") {
 		return nil
 	}
-	t, ok := o.get("remote").(*lua.LTable)
+	t, ok := o.Get("remote").(*lua.LTable)
 	if !ok {
-		o.wrong("remote", "a table by name of {addr, rkey, bytes} expected")
+		o.Wrong("remote", "a table by name of {addr, rkey, bytes} expected")
 	}
 	t.ForEach(func(k, v lua.LValue) {
 		of, ok := v.(*lua.LTable)
 		if !ok {
-			o.wrong("remote", "%s: {addr, rkey, bytes} expected", k)
+			o.Wrong("remote", "%s: {addr, rkey, bytes} expected", k)
 		}
 		r := o.remote(of, "remote")
 		r.Name = k.String()

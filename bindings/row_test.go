@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // TestRows checks that each name has words and an example, that each argument, option and result has a known type, and that arguments and options
@@ -32,8 +34,8 @@ func TestRows(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range Shapes() {
-		n := Name{Words: s.Words, Example: s.Example, Options: s.Keys, Results: []Value{{Type: s.Type}}}
+	for _, s := range row.Shapes() {
+		n := row.Name{Words: s.Words, Example: s.Example, Options: s.Keys, Results: []row.Value{{Type: s.Type}}}
 		if s.Type == "" {
 			n.Results = nil
 		}
@@ -48,13 +50,13 @@ func knownTypes() []string {
 	for _, s := range Reference() {
 		known = append(known, s.Name)
 	}
-	for _, s := range Shapes() {
+	for _, s := range row.Shapes() {
 		known = append(known, s.Name)
 	}
 	return known
 }
 
-func rowFaults(n *Name, known []string) (faults []string) {
+func rowFaults(n *row.Name, known []string) (faults []string) {
 	if n.Words == "" {
 		faults = append(faults, "no words")
 	}
@@ -85,7 +87,7 @@ var (
 )
 
 // typeFaults returns what is wrong with the type of the value: it is missing, or names an unknown type.
-func typeFaults(v *Value, known []string) (faults []string) {
+func typeFaults(v *row.Value, known []string) (faults []string) {
 	if v.Type == "" {
 		faults = append(faults, "no type")
 	}
@@ -110,7 +112,7 @@ func TestRowFaults(t *testing.T) {
 		"- a \"x\" | size: one\nWords.\n> x()":    "",
 		"- a table<string, place>: one\nW\n> x()": "",
 	} {
-		n, err := parseRow("x", text)
+		n, err := row.Parse("x", text)
 		got := strings.Join(rowFaults(&n, knownTypes()), "; ")
 		if err != nil {
 			got = "a: no type"
@@ -183,7 +185,7 @@ func TestExamples(t *testing.T) {
 			example(s.Prefix(&n)+n.Name, kind, n.Example)
 		}
 	}
-	for _, s := range Shapes() {
+	for _, s := range row.Shapes() {
 		example(s.Name, "virtual", s.Example)
 	}
 }

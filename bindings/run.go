@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -36,9 +37,9 @@ func sessionStart(c *call) int {
 	c.ownSession(o)
 	o.unfinished(c)
 	if o.Started() {
-		c.raise("session %s has started already", o.name)
+		c.Raise("session %s has started already", o.name)
 	}
-	c.check(o.begin(c.rt))
+	c.Check(o.begin(c.rt))
 	return 0
 }
 
@@ -46,13 +47,13 @@ func sessionStart(c *call) int {
 // which s:run or the end of the script performs.
 func sessionStop(c *call) int {
 	o := selfSession(c)
-	reason := c.optStr(1, "reason", "stopped by the script")
+	reason := c.OptionalStr(1, "reason", "stopped by the script")
 	if c.rt.Task != o.owner || c.rt.place != inMain || c.L != c.rt.current || !o.Started() {
 		o.s.Stop(reason)
 		return 0
 	}
 	o.end(c, reason)
-	return c.push(c.summary(o))
+	return c.Push(c.summary(o))
 }
 
 // sessionRun implements s:run{seconds, bytes, packets, from, to}: it starts the session, serves handlers until a limit is reached or a stop is
@@ -63,23 +64,23 @@ func sessionRun(c *call) int {
 	c.ownSession(o)
 	c.canWait()
 	o.unfinished(c)
-	if opts.has("from") {
-		at, err := c.rt.timestamp(opts.get("from"))
+	if opts.Has("from") {
+		at, err := c.rt.timestamp(opts.Get("from"))
 		if err != nil {
-			opts.wrong("from", "%v", err)
+			opts.Wrong("from", "%v", err)
 		}
 		c.waitFor(int64(at), func(*task.Item) bool { _, stopping := o.s.Stopping(); return stopping })
 	}
 	lim := opts.limits(c)
 	lim.start = o.s.Ledger() // taken before the start, to count the first packets
-	c.check(o.begin(c.rt))
+	c.Check(o.begin(c.rt))
 	for _, text := range o.s.Warnings() {
 		c.rt.Log("warn", text, nil)
 	}
 	defer o.abandon(c.rt)
 	reason := o.serve(c, lim)
 	o.end(c, reason)
-	return c.push(c.summary(o))
+	return c.Push(c.summary(o))
 }
 
 // abandon ends the session when an error propagates through a run: bursts queued for handlers are dropped and counted, files are closed.
@@ -103,18 +104,18 @@ func (o *RunningSession) abandon(rt *Runtime) {
 
 func (o *options) limits(c *call) *limits {
 	lim := &limits{until: task.Never}
-	if ns, given := o.seconds("seconds"); given {
+	if ns, given := o.Seconds("seconds"); given {
 		lim.until = c.rt.Task.In(ns)
 	}
-	if o.has("to") {
-		at, err := c.rt.timestamp(o.get("to"))
+	if o.Has("to") {
+		at, err := c.rt.timestamp(o.Get("to"))
 		if err != nil {
-			o.wrong("to", "%v", err)
+			o.Wrong("to", "%v", err)
 		}
 		lim.until = min(lim.until, int64(at))
 	}
-	lim.packets = uint64(o.whole("packets", 0, 1, maxInt))
-	lim.bytes = uint64(o.size("bytes"))
+	lim.packets = uint64(o.Whole("packets", 0, 1, row.MaxInt))
+	lim.bytes = uint64(o.Size("bytes"))
 	return lim
 }
 
@@ -148,7 +149,7 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 		case errors.Is(err, task.ErrIdle):
 			return "nothing more can happen"
 		case err != nil:
-			raiseError(c.L, err)
+			row.RaiseError(c.L, err)
 		case it != nil:
 			burst := it.Kind == task.Burst
 			if burst {
@@ -160,7 +161,7 @@ func (o *RunningSession) serve(c *call, lim *limits) string {
 			if !burst { // burst handlers have read the clock already
 				rt.Task.Look()
 			}
-			c.check(rt.interrupted())
+			c.Check(rt.interrupted())
 		}
 	}
 }
@@ -283,21 +284,21 @@ func (rt *Runtime) serveReady(L *lua.LState) func(until int64) {
 func sessionMeasure(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
-	opts.need("seconds")
+	opts.Need("seconds")
 	c.ownSession(o)
 	c.canWait()
 	o.running(c)
-	ns, _ := opts.seconds("seconds")
+	ns, _ := opts.Seconds("seconds")
 	before := o.s.Ledger()
 	o.serve(c, &limits{until: c.rt.Task.In(ns), start: before})
 	l := o.s.Ledger().Since(before)
-	return c.push(c.rt.ledger(l, l.Seconds()))
+	return c.Push(c.rt.ledger(l, l.Seconds()))
 }
 
 // sessionStats implements s:stats(): the current ledger.
 func sessionStats(c *call) int {
 	o := selfSession(c)
-	return c.push(c.rt.ledger(o.Ledger(), o.RunTime()))
+	return c.Push(c.rt.ledger(o.Ledger(), o.RunTime()))
 }
 
 // summary returns the ledger with reason, files and failed.

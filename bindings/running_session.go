@@ -186,7 +186,7 @@ func (o *RunningSession) Files() []string {
 // check raises if the script has closed the session.
 func (o *RunningSession) check(c *call) {
 	if !o.live.Load() && o.isClosed() {
-		c.raise("session %s was closed", o.name)
+		c.Raise("session %s was closed", o.name)
 	}
 }
 
@@ -200,7 +200,7 @@ func (o *RunningSession) isClosed() bool {
 func (o *RunningSession) unfinished(c *call) {
 	o.check(c)
 	if o.Finished() {
-		c.raise("session %s has stopped: %s", o.name, o.Reason())
+		c.Raise("session %s has stopped: %s", o.name, o.Reason())
 	}
 }
 
@@ -211,7 +211,7 @@ func (o *RunningSession) running(c *call) {
 	}
 	o.unfinished(c)
 	if !o.Started() {
-		c.raise("session %s has not started: nothing moves before s:start() or s:run{}", o.name)
+		c.Raise("session %s has not started: nothing moves before s:start() or s:run{}", o.name)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -33,12 +34,12 @@ func (c *call) canWait() {
 	rt := c.rt
 	switch {
 	case c.L != rt.current:
-		c.raise("'%s' waits, which a coroutine can't do: call it outside", c.name)
+		c.Raise("'%s' waits, which a coroutine can't do: call it outside", c.Name)
 	case rt.place == inBurst:
-		c.raise("'%s' waits, which on_burst can't do: use a timer (s:after), or keep the burst (b:keep) "+
-			"and wait in the main chunk", c.name)
+		c.Raise("'%s' waits, which on_burst can't do: use a timer (s:after), or keep the burst (b:keep) "+
+			"and wait in the main chunk", c.Name)
 	case rt.stopped != "":
-		raiseError(c.L, &stopError{rt.stopped})
+		row.RaiseError(c.L, &stopError{rt.stopped})
 	}
 	rt.tellReady()
 }
@@ -87,16 +88,16 @@ func (c *call) item(until int64, want func(*task.Item) bool) *task.Item {
 	} else {
 		it, err = c.rt.Task.Wait(until)
 	}
-	c.check(err)
+	c.Check(err)
 	return it
 }
 
 // serve dispatches an item, and raises if the task must end.
 func (c *call) serve(it *task.Item) {
 	if c.rt.dispatch(c.L, it); c.rt.stopped != "" {
-		raiseError(c.L, &stopError{c.rt.stopped})
+		row.RaiseError(c.L, &stopError{c.rt.stopped})
 	}
-	c.check(c.rt.interrupted())
+	c.Check(c.rt.interrupted())
 }
 
 // interrupted returns the cause if the host cancelled the context that it gave the state, although the task continues; the host also posts a call
@@ -185,10 +186,10 @@ func (rt *Runtime) protect(L *lua.LState, fn func()) error {
 
 // moduleSleep implements daqiri.sleep.
 func moduleSleep(c *call) int {
-	c.atMost(1)
-	ns, err := duration(c.arg(1))
+	c.AtMost(1)
+	ns, err := row.Duration(c.Arg(1))
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
 	c.waitFor(c.rt.Task.In(ns), func(*task.Item) bool { return false })
 	return 0

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
@@ -107,7 +108,7 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a stage that passes what matches. One of 'where', 'match' and 'pcap' is needed.
 			> s:pipe(q, s:filter{ where = "udp_dst == 7148" }, w)`},
-		{"heaps", sessionHeaps, heapsRows + `-> stage
+		{"heaps", sessionHeaps, row.HeapsRows + `-> stage
 			Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap that 'id' says, in a buffer of the region.
 			With the formats 'spead-64-48' and 'spead-64-40' 'id', 'size' and 'offset' are SPEAD's own, and nothing else has to be said. Heaps come out as a reorder
 			stage's batches do ('on_burst', 'get_burst', pipes); 'b.batch_id' is the id, and what is counted, 'b.missing' and 'b.expected', are bytes. A heap is
@@ -146,7 +147,7 @@ var sessionType = &typeDef{
 			-> table: name, kind, num_bufs, buf_size (bytes), free_bufs, stride (bytes), huge, group (buffers of a super-buffer; 1: there are none)
 			What became of a memory region.
 			> print(s:region("packets").free_bufs)`},
-		{"reorder", sessionReorder, reorderRows + `-> stage
+		{"reorder", sessionReorder, row.ReorderRows + `-> stage
 			Makes a stage that puts the payloads of packets together to aggregates, in order: batches of slots, each batch in one buffer of the region. It has
 			'on_burst' and 'get_burst', stands in pipes ('s:pipe(qs, blocks, writer)': the writer gets the aggregates), and may begin one. Where packets belong is
 			said by 'sequence_number' and 'packets_per_batch'; by 'sequence_number' and 'batch_number', with the slot in the sequence number's low bits; or by
@@ -219,13 +220,13 @@ var sessionType = &typeDef{
 			-> queue[]
 			All transmit queues of an interface.
 			> print(#s:tx_queues("a"))`},
-		{"write_blocks", sessionWrite("blocks"), fileRows + `. header? string | table: for each file, at most 3071 bytes; a table is written as JSON
+		{"write_blocks", sessionWrite("blocks"), row.FileRows + `. header? string | table: for each file, at most 3071 bytes; a table is written as JSON
 			. present "packet" | "slot" = "packet": what the bitmap has a bit for
 			-> stage
 			Makes a writer of reordered bursts, into files PREFIX_INDEX.dqb, which a program maps as an array: [the format](../../native/writer/BLOCKS.md). Other
 			bursts count as 'write_error'. See [writers](../writers.md).
 			> s:pipe(blocks, s:write_blocks{ name = "heaps", dir = "captures", header = { antenna = 3 } })`},
-		{"write_pcap", sessionWrite("pcap"), fileRows + `. format "pcap" | "pcapng" = "pcap": a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped
+		{"write_pcap", sessionWrite("pcap"), row.FileRows + `. format "pcap" | "pcapng" = "pcap": a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped
 			. precision "ns" | "us" = "ns": of its times
 			. snaplen integer = 0, bytes: kept of each packet; 0 is all
 			. append boolean = false: goes on behind what the file has, if its header is the same; a last record that is cut off goes
@@ -234,7 +235,7 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a writer of captures. The file is PREFIX.pcap. See [writers](../writers.md).
 			> s:pipe(q, s:write_pcap{ name = "capture", dir = "captures", rotate = "1MB" })`},
-		{"write_raw", sessionWrite("raw"), fileRows + `. per "packet" | "burst" | "file" = "packet": a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk
+		{"write_raw", sessionWrite("raw"), row.FileRows + `. per "packet" | "burst" | "file" = "packet": a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk
 			. packet_data_offset integer = 0, bytes: left out at the front of each packet
 			. overwrite boolean = false: replaces files that are there, from PREFIX_0 on; else they stay, and indexes go on behind them
 			-> stage
@@ -269,8 +270,8 @@ var sessionType = &typeDef{
 			>   endpoint = "http://127.0.0.1:9000", bytes_per_object = "64MiB" }`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		h, _ := userdata[*sessionHandle](c.L.Get(1))
-		return c.push(lua.LString("session " + h.o.name))
+		h, _ := row.Userdata[*sessionHandle](c.L.Get(1))
+		return c.Push(lua.LString("session " + h.o.name))
 	}}},
 }
 
@@ -283,9 +284,9 @@ func selfSession(c *call) *RunningSession {
 
 func sessionInterface(c *call) int {
 	o := selfSession(c)
-	i, err := o.s.Interface(c.str(1, "interface name"))
-	c.check(err)
-	return c.push(c.rt.newObject(&iface{i, o}))
+	i, err := o.s.Interface(c.Str(1, "interface name"))
+	c.Check(err)
+	return c.Push(c.rt.newObject(&iface{i, o}))
 }
 
 func sessionInterfaces(c *call) int {
@@ -294,18 +295,18 @@ func sessionInterfaces(c *call) int {
 	for _, i := range o.s.Interfaces() {
 		t.Append(c.rt.newObject(&iface{i, o}))
 	}
-	return c.push(c.rt.shown(t))
+	return c.Push(c.rt.shown(t))
 }
 
 // interfaceName reads an interface or its name; the default is the only interface.
 func (c *call) interfaceName(n int, o *RunningSession) string {
-	if i, ok := userdata[*iface](c.arg(n)); ok {
+	if i, ok := row.Userdata[*iface](c.Arg(n)); ok {
 		return i.i.Name()
 	}
-	if list := o.s.Interfaces(); c.arg(n) == lua.LNil && len(list) == 1 {
+	if list := o.s.Interfaces(); c.Arg(n) == lua.LNil && len(list) == 1 {
 		return list[0].Name()
 	}
-	return c.str(n, "interface or its name")
+	return c.Str(n, "interface or its name")
 }
 
 // sessionQueue implements s:rx_queue(interface, id | name) and s:tx_queue; the default of the second argument is the first queue.
@@ -314,32 +315,32 @@ func sessionQueue(rx bool) function {
 		o := selfSession(c)
 		name := c.interfaceName(1, o)
 		sel := ""
-		switch v := c.arg(2).(type) {
+		switch v := c.Arg(2).(type) {
 		case lua.LNumber:
-			sel = strconv.FormatInt(c.whole(2, "queue id", 0, 1<<16), 10)
+			sel = strconv.FormatInt(c.Whole(2, "queue id", 0, 1<<16), 10)
 		case lua.LString:
 			sel = string(v)
 		case *lua.LNilType:
 			i, err := o.s.Interface(name)
-			c.check(err)
+			c.Check(err)
 			list := i.TxQueues()
 			if rx {
 				list = i.RxQueues()
 			}
 			if len(list) != 1 {
-				c.argError(2, "interface %s has %d such queues: name one, or give its id", name, len(list))
+				c.ArgError(2, "interface %s has %d such queues: name one, or give its id", name, len(list))
 			}
-			return c.push(c.rt.newLasting(o.queue(list[0])))
+			return c.Push(c.rt.newLasting(o.queue(list[0])))
 		default:
-			c.wanted(2, "queue id or name")
+			c.Wanted(2, "queue id or name")
 		}
 		find := o.s.TxQueue
 		if rx {
 			find = o.s.RxQueue
 		}
 		q, err := find(name, sel)
-		c.check(err)
-		return c.push(c.rt.newLasting(o.queue(q)))
+		c.Check(err)
+		return c.Push(c.rt.newLasting(o.queue(q)))
 	}
 }
 
@@ -348,7 +349,7 @@ func sessionQueues(rx bool) function {
 	return func(c *call) int {
 		o := selfSession(c)
 		i, err := o.s.Interface(c.interfaceName(1, o))
-		c.check(err)
+		c.Check(err)
 		list := i.TxQueues()
 		if rx {
 			list = i.RxQueues()
@@ -357,17 +358,17 @@ func sessionQueues(rx bool) function {
 		for _, q := range list {
 			t.Append(c.rt.newLasting(o.queue(q)))
 		}
-		return c.push(c.rt.shown(t))
+		return c.Push(c.rt.shown(t))
 	}
 }
 
 // sessionRegion implements s:region(name): a table with the region's actual properties.
 func sessionRegion(c *call) int {
 	o := selfSession(c)
-	r, err := o.s.Region(c.str(1, "region name"))
-	c.check(err)
+	r, err := o.s.Region(c.Str(1, "region name"))
+	c.Check(err)
 	info, err := r.Info()
-	c.check(err)
+	c.Check(err)
 	t := c.L.NewTable()
 	t.RawSetString("name", lua.LString(r.Name()))
 	t.RawSetString("kind", lua.LString(r.Kind()))
@@ -377,9 +378,9 @@ func sessionRegion(c *call) int {
 	}
 	t.RawSetString("huge", lua.LBool(info.Huge))
 	c.rt.strict(t, func(_ *lua.LState, key string) string {
-		return unknown("field", key, []string{"buf_size", "free_bufs", "group", "huge", "kind", "name", "num_bufs", "stride"}) + " of region"
+		return row.Unknown("field", key, []string{"buf_size", "free_bufs", "group", "huge", "kind", "name", "num_bufs", "stride"}) + " of region"
 	})
-	return c.push(t)
+	return c.Push(t)
 }
 
 // sessionClock implements s:clock(): ns since the session's start, and the name of the clock.
@@ -395,7 +396,7 @@ func sessionClock(c *call) int {
 }
 
 func sessionReport(c *call) int {
-	return c.push(c.rt.shown(c.rt.list(selfSession(c).s.Report())))
+	return c.Push(c.rt.shown(c.rt.list(selfSession(c).s.Report())))
 }
 
 func sessionLog(c *call) int {
@@ -405,11 +406,11 @@ func sessionLog(c *call) int {
 
 func sessionMetric(c *call) int {
 	o := selfSession(c)
-	name, v := c.str(1, "metric name"), c.number(2, "number")
+	name, v := c.Str(1, "metric name"), c.Number(2, "number")
 	if of, _, dotted := strings.Cut(name, "."); dotted && o.accounts(of) {
-		c.argError(1, "the ledger has the figures of %s: choose a name that does not begin with it", of)
+		c.ArgError(1, "the ledger has the figures of %s: choose a name that does not begin with it", of)
 	}
-	c.check(o.s.Metrics().Set(name, v))
+	c.Check(o.s.Metrics().Set(name, v))
 	return 0
 }
 
@@ -427,14 +428,14 @@ func (o *RunningSession) accounts(name string) bool {
 func sessionThreshold(c *call) int {
 	o := selfSession(c)
 	opts := c.options(2)
-	after, _ := opts.seconds("after")
-	t := stats.Threshold{Expr: c.str(1, "condition"), After: float64(after) / 1e9, Abort: opts.bool("abort", false)}
+	after, _ := opts.Seconds("after")
+	t := stats.Threshold{Expr: c.Str(1, "condition"), After: float64(after) / 1e9, Abort: opts.Bool("abort", false)}
 	err := o.misnamed(c.rt, t)
 	if err == nil {
 		err = o.s.Thresholds().Add(t)
 	}
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
 	return 0
 }
@@ -488,16 +489,16 @@ func sessionClose(c *call) int {
 	c.ownSession(h.o)
 	err := h.o.finish("closed by the script", c.rt.serveReady(c.L))
 	c.rt.forget(h.o)
-	c.check(err)
+	c.Check(err)
 	return 0
 }
 
 // ownSession raises unless it is called in the main chunk of the task that opened the session.
 func (c *call) ownSession(o *RunningSession) {
 	if c.rt.Task != o.owner {
-		c.raise("'%s' belongs to the task that opened the session", c.name)
+		c.Raise("'%s' belongs to the task that opened the session", c.Name)
 	}
 	if c.rt.place != inMain || c.L != c.rt.current {
-		c.raise("'%s' belongs to the main chunk; a handler calls s:stop(reason), and s:run ends the session", c.name)
+		c.Raise("'%s' belongs to the main chunk; a handler calls s:stop(reason), and s:run ends the session", c.Name)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // sockoptLevels and sockoptNames are the names known to c:setsockopt; others are given as numbers. Linux values that package syscall lacks are
@@ -34,25 +36,25 @@ func connectionSetSockopt(c *call) int {
 	level := c.constant(1, "level", sockoptLevels)
 	option := c.constant(2, "option", sockoptNames)
 	var value []byte
-	switch v := c.arg(3).(type) {
+	switch v := c.Arg(3).(type) {
 	case lua.LString:
 		value = []byte(v)
 	case lua.LBool:
 		value = binary.NativeEndian.AppendUint32(nil, map[bool]uint32{true: 1}[bool(v)])
 	default:
-		value = binary.NativeEndian.AppendUint32(nil, uint32(c.whole(3, "value", -1<<31, 1<<32-1)))
+		value = binary.NativeEndian.AppendUint32(nil, uint32(c.Whole(3, "value", -1<<31, 1<<32-1)))
 	}
 	if err := x.c.SetSockopt(level, option, value); err != nil {
 		return c.refuse(err)
 	}
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }
 
 // constant reads a number or one of the names.
 func (c *call) constant(n int, what string, names map[string]int) int {
-	s, ok := c.arg(n).(lua.LString)
+	s, ok := c.Arg(n).(lua.LString)
 	if !ok {
-		return int(c.whole(n, what, 0, 1<<31-1))
+		return int(c.Whole(n, what, 0, 1<<31-1))
 	}
 	if v, ok := names[string(s)]; ok {
 		return v
@@ -62,6 +64,6 @@ func (c *call) constant(n int, what string, names map[string]int) int {
 		known = append(known, name)
 	}
 	sort.Strings(known)
-	c.argError(n, "%s", unknown(what, string(s), known))
+	c.ArgError(n, "%s", row.Unknown(what, string(s), known))
 	return 0
 }

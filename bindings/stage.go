@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -77,10 +78,10 @@ var stageType = &typeDef{
 			> local up = s:write_s3{ bucket = "data", endpoint = "http://127.0.0.1:1",
 			>   access_key = "a", secret_key = "b", attempts = 1 }
 			> up:close()`},
-		{"get_burst", stageGetBurst, getBurstRows + `Of a reorder stage the next aggregate, of a copy stage the next copy, of a kernel's the next burst that it is done with, as 'q:get_burst' does of a queue.
+		{"get_burst", stageGetBurst, row.GetBurstRows + `Of a reorder stage the next aggregate, of a copy stage the next copy, of a kernel's the next burst that it is done with, as 'q:get_burst' does of a queue.
 			> s:start()
 			> local a = blocks:get_burst{ timeout_us = 1000 }`},
-		{"on_burst", stageOnBurst, onBurstRows + `-> stage: itself
+		{"on_burst", stageOnBurst, row.OnBurstRows + `-> stage: itself
 			Of a reorder stage: has a function called with its aggregates, one in a burst, as 'q:on_burst' does of a queue; of a copy stage with its copies, of a
 			kernel's with what it is done with.
 			> blocks:on_burst(function(a) print(a.batch_id, a.missing) end)`},
@@ -92,14 +93,14 @@ var stageType = &typeDef{
 			Of a writer: takes the burst by reference, in a pipe or not; nil, '"NO_SPACE_AVAILABLE"', text while its ring is full.
 			> local op = assert(w:write(b))`}},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		st, _ := userdata[*stage](c.L.Get(1))
-		return c.push(lua.LString(st.st.Kind() + " " + st.st.Name()))
+		st, _ := row.Userdata[*stage](c.L.Get(1))
+		return c.Push(lua.LString(st.st.Kind() + " " + st.st.Name()))
 	}}},
 }
 
 func (c *call) pushStage(st *session.Stage, o *RunningSession, err error) int {
-	c.check(err)
-	return c.push(c.rt.newObject(&stage{st: st, of: o}))
+	c.Check(err)
+	return c.Push(c.rt.newObject(&stage{st: st, of: o}))
 }
 
 // selfOut returns self, a stage that produces aggregates, and the queue that delivers them.
@@ -107,7 +108,7 @@ func selfOut(c *call) (*stage, *session.Queue) {
 	st := receiver[*stage](c, "stage")
 	st.of.check(c)
 	if st.st.Out() == nil {
-		c.raise("'%s' is for stages that make bursts of their own (s:reorder, s:heaps, s:copy, k:stage), and %s is a %s", c.name, st.st.Name(), st.st.Kind())
+		c.Raise("'%s' is for stages that make bursts of their own (s:reorder, s:heaps, s:copy, k:stage), and %s is a %s", c.Name, st.st.Name(), st.st.Kind())
 	}
 	return st, st.st.Out()
 }
@@ -128,7 +129,7 @@ func stageGetBurst(c *call) int {
 
 func sessionStage(c *call) int {
 	o := selfSession(c)
-	st, err := o.s.Stage(c.str(1, "stage name"))
+	st, err := o.s.Stage(c.Str(1, "stage name"))
 	return c.pushStage(st, o, err)
 }
 
@@ -136,30 +137,30 @@ func sessionStage(c *call) int {
 func sessionFilter(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
-	opts.exactlyOne("match", "pcap", "where")
-	cond := session.Condition{Where: opts.str("where", ""), Pcap: opts.str("pcap", "")}
+	opts.ExactlyOne("match", "pcap", "where")
+	cond := session.Condition{Where: opts.Str("where", ""), Pcap: opts.Str("pcap", "")}
 	if f := opts.format(); f != nil {
 		cond.Fields = f.fields()
 		if cond.Where == "" {
-			opts.wrong("format", "it is for the fields of 'where'")
+			opts.Wrong("format", "it is for the fields of 'where'")
 		}
 	}
-	if opts.has("match") {
-		v, err := goValue(opts.get("match"), 0)
+	if opts.Has("match") {
+		v, err := goValue(opts.Get("match"), 0)
 		if err == nil {
 			cond.Match, err = parseMatch(v)
 		}
 		if err != nil {
-			opts.wrong("match", "%v", err)
+			opts.Wrong("match", "%v", err)
 		}
 	}
-	st, err := o.s.Filter(opts.str("name", ""), cond)
+	st, err := o.s.Filter(opts.Str("name", ""), cond)
 	return c.pushStage(st, o, err)
 }
 
 func sessionCount(c *call) int {
 	o := selfSession(c)
-	st, err := o.s.Count(c.options(1).str("name", ""))
+	st, err := o.s.Count(c.options(1).Str("name", ""))
 	return c.pushStage(st, o, err)
 }
 
@@ -167,8 +168,8 @@ func sessionCount(c *call) int {
 func sessionSample(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
-	opts.need("every")
-	st, err := o.s.Sample(opts.str("name", ""), int(opts.whole("every", 1, 1, 1<<31-1)))
+	opts.Need("every")
+	st, err := o.s.Sample(opts.Str("name", ""), int(opts.Whole("every", 1, 1, 1<<31-1)))
 	return c.pushStage(st, o, err)
 }
 
@@ -177,31 +178,31 @@ func sessionSample(c *call) int {
 func sessionPipe(c *call) int {
 	o := selfSession(c)
 	sources := c.sources(1, o)
-	if c.count() < 2 {
-		c.argError(2, "a stage, a writer or a transmit queue expected")
+	if c.Count() < 2 {
+		c.ArgError(2, "a stage, a writer or a transmit queue expected")
 	}
 	var stages []*session.Stage
-	for n := 2; n <= c.count(); n++ {
-		if st, ok := userdata[*stage](c.arg(n)); ok {
+	for n := 2; n <= c.Count(); n++ {
+		if st, ok := row.Userdata[*stage](c.Arg(n)); ok {
 			if st.of != o {
-				c.argError(n, "stage %s belongs to another session", st.st.Name())
+				c.ArgError(n, "stage %s belongs to another session", st.st.Name())
 			}
 			stages = append(stages, st.st)
 			continue
 		}
-		q, ok := userdata[*queue](c.arg(n))
+		q, ok := row.Userdata[*queue](c.Arg(n))
 		if !ok {
-			c.wanted(n, "stage, writer or transmit queue")
+			c.Wanted(n, "stage, writer or transmit queue")
 		}
-		if q.check(c); n != c.count() || q.q.Rx() {
-			c.argError(n, "a queue at the end of a pipe is a transmit queue, and the last argument")
+		if q.check(c); n != c.Count() || q.q.Rx() {
+			c.ArgError(n, "a queue at the end of a pipe is a transmit queue, and the last argument")
 		}
 		st, err := o.s.Forward("", q.q, session.Wait)
-		c.check(err)
+		c.Check(err)
 		stages = append(stages, st)
 	}
 	_, err := o.s.Pipe(sources, stages...)
-	c.check(err)
+	c.Check(err)
 	return 0
 }
 
@@ -209,27 +210,27 @@ func sessionPipe(c *call) int {
 func (c *call) sources(n int, o *RunningSession) []*session.Queue {
 	var list []*session.Queue
 	add := func(v lua.LValue) {
-		if st, ok := userdata[*stage](v); ok && st.of == o && st.st.Out() != nil {
+		if st, ok := row.Userdata[*stage](v); ok && st.of == o && st.st.Out() != nil {
 			list = append(list, st.st.Out())
 			return
 		}
-		q, ok := userdata[*queue](v)
+		q, ok := row.Userdata[*queue](v)
 		if !ok {
-			c.argError(n, "receive queue, or a list of them, expected, got %s", describe(v))
+			c.ArgError(n, "receive queue, or a list of them, expected, got %s", row.Describe(v))
 		}
 		if q.check(c); !q.q.Rx() || q.of != o {
-			c.argError(n, "queue %s is not a receive queue of this session", q.q.Name())
+			c.ArgError(n, "queue %s is not a receive queue of this session", q.q.Name())
 		}
 		list = append(list, q.q)
 	}
-	if t, ok := c.arg(n).(*lua.LTable); ok {
+	if t, ok := c.Arg(n).(*lua.LTable); ok {
 		t.ForEach(func(_, v lua.LValue) { add(v) })
 		if len(list) == 0 {
-			c.argError(n, "the list of queues is empty")
+			c.ArgError(n, "the list of queues is empty")
 		}
 		return list
 	}
-	add(c.arg(n))
+	add(c.Arg(n))
 	return list
 }
 

@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -80,7 +81,7 @@ func ReadConfiguration(v lua.LValue, opts spec.Options) (cfg *spec.Config, err e
 		}
 		cfg, _, err = spec.ParseTable(table, opts)
 	default:
-		err = fmt.Errorf("file name, YAML text, table or nothing expected, got %s", describe(v))
+		err = fmt.Errorf("file name, YAML text, table or nothing expected, got %s", row.Describe(v))
 	}
 	return cfg, err
 }
@@ -106,6 +107,6 @@ func ReadMatch(t *lua.LTable) error {
 
 // ReadDuration checks a time span argument.
 func ReadDuration(v lua.LValue) error {
-	_, err := duration(v)
+	_, err := row.Duration(v)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // directive is one % directive of a format string, as in C.
@@ -21,14 +22,14 @@ type directive struct {
 
 // stringFormat replaces string.format: like Lua 5.1's; in addition, %d, %u, %x, %X, %o and %s accept a u64.
 func stringFormat(c *call) int {
-	text := c.text(1, "format text")
+	text := c.Text(1, "format text")
 	var out strings.Builder
 	for n := 2; ; n++ {
 		plain, rest, found := strings.Cut(text, "%")
 		lua51.Reserve(c.L, uint64(out.Len()+len(plain)))
 		out.WriteString(plain)
 		if !found {
-			return c.push(lua.LString(out.String()))
+			return c.Push(lua.LString(out.String()))
 		}
 		if strings.HasPrefix(rest, "%") {
 			out.WriteByte('%')
@@ -37,10 +38,10 @@ func stringFormat(c *call) int {
 		}
 		d, tail, err := parseDirective(rest)
 		if err != nil {
-			c.argError(1, "%v", err)
+			c.ArgError(1, "%v", err)
 		}
-		if n > c.count() {
-			c.argError(n, "no value for %%%c", d.verb)
+		if n > c.Count() {
+			c.ArgError(n, "no value for %%%c", d.verb)
 		}
 		piece := d.render(c, n)
 		lua51.Reserve(c.L, uint64(out.Len()+len(piece)))
@@ -96,11 +97,11 @@ func (d directive) spec(verb string) string {
 func (d directive) render(c *call, n int) string {
 	switch d.verb {
 	case 'q':
-		s := c.text(n, "a string")
+		s := c.Text(n, "a string")
 		lua51.Reserve(c.L, 4*uint64(len(s)))
 		return quote(s)
 	case 's':
-		s := c.rt.text(c.L, c.arg(n))
+		s := c.rt.text(c.L, c.Arg(n))
 		if d.precision >= 0 && d.precision < len(s) {
 			s = s[:d.precision]
 		}
@@ -136,13 +137,13 @@ func (d directive) integer(c *call, n int) string {
 	if signed || verb == 'u' {
 		verb = 'd'
 	}
-	if u, ok := userdata[u64](c.arg(n)); ok {
+	if u, ok := row.Userdata[row.U64](c.Arg(n)); ok {
 		return d.whole(verb, uint64(u))
 	}
 	f := c.formatNumber(n)
 	switch {
 	case f >= math.MaxUint64 || f < math.MinInt64 || math.IsNaN(f):
-		c.argError(n, "%v does not fit into 64 bits", f)
+		c.ArgError(n, "%v does not fit into 64 bits", f)
 	case f >= math.MaxInt64:
 		return d.whole(verb, uint64(f))
 	case signed:
@@ -171,9 +172,9 @@ func (d directive) whole(verb byte, u uint64) string {
 
 // formatNumber returns argument n with Lua's conversion: a number, or a string that is one.
 func (c *call) formatNumber(n int) float64 {
-	v, ok := lua51.ToNumber(c.arg(n))
+	v, ok := lua51.ToNumber(c.Arg(n))
 	if !ok {
-		c.wanted(n, "number")
+		c.Wanted(n, "number")
 	}
 	return v
 }

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -59,8 +60,8 @@ var taskType = &typeDef{
 			Asks the task to end: what it waits in raises there, and its handlers end.
 			> t:stop "enough"`}},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		h, _ := userdata[*taskHandle](c.L.Get(1))
-		return c.push(lua.LString("task " + h.t.Name()))
+		h, _ := row.Userdata[*taskHandle](c.L.Get(1))
+		return c.Push(lua.LString("task " + h.t.Name()))
 	}}},
 }
 
@@ -90,29 +91,29 @@ type job struct {
 // or has ended.
 func moduleTask(c *call) int {
 	j := &job{}
-	switch v := c.arg(1).(type) {
+	switch v := c.Arg(1).(type) {
 	case *lua.LFunction:
 		proto, err := prototype(v)
 		if err != nil {
-			c.argError(1, "%v", err)
+			c.ArgError(1, "%v", err)
 		}
 		j.name, j.proto = fmt.Sprintf("%s:%d", proto.SourceName, proto.LineDefined), proto
 	case lua.LString:
 		j.name, j.module = string(v), string(v)
 	default:
-		c.wanted(1, "function or module name")
+		c.Wanted(1, "function or module name")
 	}
-	for n := 2; n <= c.count(); n++ {
-		v, err := c.export(c.arg(n), true, 0)
+	for n := 2; n <= c.Count(); n++ {
+		v, err := c.export(c.Arg(n), true, 0)
 		if err != nil {
-			c.argError(n, "%v", err)
+			c.ArgError(n, "%v", err)
 		}
 		j.args = append(j.args, v)
 	}
 	t, err := c.rt.Scheduler.NewTask(j.name)
-	c.check(err)
-	for n := 2; n <= c.count(); n++ {
-		c.handOver(c.arg(n), t)
+	c.Check(err)
+	for n := 2; n <= c.Count(); n++ {
+		c.handOver(c.Arg(n), t)
 	}
 	child := c.rt.child(t)
 	t.Start(func(*task.Task) error { return child.run(j) })
@@ -122,7 +123,7 @@ func moduleTask(c *call) int {
 	_, _ = c.rt.Task.WaitFor(c.rt.Task.Now()+int64(readyTime), func(it *task.Item) bool {
 		return it.Kind == task.Message && it.From == t && it.Value == ready{}
 	})
-	return c.push(c.rt.newObject(h))
+	return c.Push(c.rt.newObject(h))
 }
 
 // prototype returns a function's code without its state.
@@ -218,44 +219,44 @@ func (rt *Runtime) fault(err error) error {
 
 func taskSend(c *call) int {
 	h := receiver[*taskHandle](c, "task")
-	v, err := c.export(c.arg(1), false, 0)
+	v, err := c.export(c.Arg(1), false, 0)
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
-	return c.done(h.t.Send(v, c.rt.Task))
+	return c.Done(h.t.Send(v, c.rt.Task))
 }
 
 func taskOnMessage(c *call) int {
 	h := receiver[*taskHandle](c, "task")
-	h.handler = c.fn(1, "function(value)")
+	h.handler = c.Func(1, "function(value)")
 	c.rt.listening++
 	return 0
 }
 
 // taskStop requests the end of a task: its waiting call raises, or it stops serving handlers.
 func taskStop(c *call) int {
-	receiver[*taskHandle](c, "task").t.Stop(c.optStr(1, "reason", "stopped by task "+c.rt.Task.Name()))
+	receiver[*taskHandle](c, "task").t.Stop(c.OptionalStr(1, "reason", "stopped by task "+c.rt.Task.Name()))
 	return 0
 }
 
 // moduleSend implements daqiri.send: a message to the parent task.
 func moduleSend(c *call) int {
 	if c.rt.parent == nil {
-		c.raise("daqiri.send: the main script has no task above it (use t:send on what daqiri.task returned)")
+		c.Raise("daqiri.send: the main script has no task above it (use t:send on what daqiri.task returned)")
 	}
-	v, err := c.export(c.arg(1), false, 0)
+	v, err := c.export(c.Arg(1), false, 0)
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
-	return c.done(c.rt.parent.Send(v, c.rt.Task))
+	return c.Done(c.rt.parent.Send(v, c.rt.Task))
 }
 
 // moduleOnMessage implements daqiri.on_message: a handler for messages of the parent task.
 func moduleOnMessage(c *call) int {
 	if c.rt.parent == nil {
-		c.raise("daqiri.on_message: the main script has no task above it (use t:on_message)")
+		c.Raise("daqiri.on_message: the main script has no task above it (use t:on_message)")
 	}
-	c.rt.inbox = c.fn(1, "function(value)")
+	c.rt.inbox = c.Func(1, "function(value)")
 	c.rt.listening++
 	return 0
 }
@@ -264,20 +265,20 @@ func moduleOnMessage(c *call) int {
 func moduleReceive(c *call) int {
 	o := c.options(1)
 	until := task.Never
-	if ns, given := o.seconds("timeout"); given {
+	if ns, given := o.Seconds("timeout"); given {
 		until = c.rt.Task.In(ns)
 	}
 	if c.rt.parent == nil {
-		c.raise("daqiri.receive: the main script has no task above it (use t:on_message)")
+		c.Raise("daqiri.receive: the main script has no task above it (use t:on_message)")
 	}
 	c.canWait()
 	if mail := c.rt.mail; len(mail) > 0 {
 		c.rt.mail = mail[1:]
-		return c.push(c.rt.imported(mail[0]))
+		return c.Push(c.rt.imported(mail[0]))
 	}
 	it := c.waitFor(until, func(it *task.Item) bool { return it.Kind == task.Message && it.From == c.rt.parent })
 	if it == nil {
-		return c.fail(errNoMessage)
+		return c.Fail(errNoMessage)
 	}
-	return c.push(c.rt.imported(it.Value))
+	return c.Push(c.rt.imported(it.Value))
 }

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -56,7 +57,7 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 		}
 	case *lua.LUserData:
 		switch x := v.Value.(type) {
-		case u64, timestamp:
+		case row.U64, timestamp:
 			return x, nil
 		case *queue:
 			if !queues {
@@ -66,7 +67,7 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 			return passed{x.q, x.of}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s can't go to another task: tasks share nothing but messages and queues", describe(v))
+	return nil, fmt.Errorf("%s can't go to another task: tasks share nothing but messages and queues", row.Describe(v))
 }
 
 func firstError(a, b error) error {
@@ -85,7 +86,7 @@ func (rt *Runtime) imported(v any) lua.LValue {
 			t.RawSet(rt.imported(p.key), rt.imported(p.value))
 		}
 		return t
-	case u64:
+	case row.U64:
 		return rt.newObject(v)
 	case timestamp:
 		return rt.newObject(v)

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -37,8 +38,8 @@ var templateType = &typeDef{
 		return nil
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		t, _ := userdata[*template](c.L.Get(1))
-		return c.push(lua.LString(fmt.Sprintf("template of %d bytes", t.length)))
+		t, _ := row.Userdata[*template](c.L.Get(1))
+		return c.Push(lua.LString(fmt.Sprintf("template of %d bytes", t.length)))
 	}}},
 }
 
@@ -52,23 +53,23 @@ func queueTemplate(c *call) int {
 	f := c.templateFormat()
 	o := c.options(1, f.settable()...)
 	if q.q.Layer() != "frame" {
-		o.allow(slices.Concat(payloadOptions, f.settable()))
+		o.Allow(slices.Concat(payloadOptions, f.settable()))
 	}
-	data := []byte(o.str("bytes", ""))
+	data := []byte(o.Str("bytes", ""))
 	var at layout
 	switch {
-	case o.has("bytes"):
-		for _, key := range c.keys.names {
-			if key != "bytes" && key != "format" && key != "vary" && o.has(key) {
-				o.wrong(key, "has no effect beside 'bytes', which is the whole packet")
+	case o.Has("bytes"):
+		for _, key := range c.Keys.Names {
+			if key != "bytes" && key != "format" && key != "vary" && o.Has(key) {
+				o.Wrong(key, "has no effect beside 'bytes', which is the whole packet")
 			}
 		}
 		if q.q.Layer() == session.LayerFrame {
 			at = layoutOf(data)
 		}
 		for _, key := range f.settable() {
-			if o.has(key) {
-				o.wrong(key, "has no effect beside 'bytes', which is the whole packet")
+			if o.Has(key) {
+				o.Wrong(key, "has no effect beside 'bytes', which is the whole packet")
 			}
 		}
 	case q.q.Layer() == "frame":
@@ -77,24 +78,24 @@ func queueTemplate(c *call) int {
 		data = o.payload()
 	}
 	if len(data) == 0 {
-		o.fault("the packet is empty: give payload_bytes, payload or bytes")
+		o.Raise("the packet is empty: give payload_bytes, payload or bytes")
 	}
 	if room, _ := q.room(); len(data) > room {
-		o.fault("a packet of %d bytes does not fit into the %d bytes of a buffer of queue %s: see buf_size of its memory region",
+		o.Raise("a packet of %d bytes does not fit into the %d bytes of a buffer of queue %s: see buf_size of its memory region",
 			len(data), room, q.q.Name())
 	}
 	t, err := q.of.s.Template(session.TemplateConfig{Packet: data, Vary: o.vary(data, at), Checksums: q.q.Layer() == "frame",
 		Seed: int64(c.rt.Task.ID())})
-	c.check(err)
-	return c.push(c.rt.newObject(&template{t: t, length: len(data), everybody: o.toEverybody(data)}))
+	c.Check(err)
+	return c.Push(c.rt.newObject(&template{t: t, length: len(data), everybody: o.toEverybody(data)}))
 }
 
 // toEverybody reports whether a frame is broadcast because eth_dst was not given.
 func (o *options) toEverybody(data []byte) bool {
-	if o.has("bytes") || o.has("eth_dst") || o.str("ipv4_dst", "") == "255.255.255.255" {
+	if o.Has("bytes") || o.Has("eth_dst") || o.Str("ipv4_dst", "") == "255.255.255.255" {
 		return false
 	}
-	if t, ok := o.get("vary").(*lua.LTable); ok && t.RawGetString("eth_dst") != lua.LNil {
+	if t, ok := o.Get("vary").(*lua.LTable); ok && t.RawGetString("eth_dst") != lua.LNil {
 		return false
 	}
 	return bytes.HasPrefix(data, []byte("\xff\xff\xff\xff\xff\xff"))
@@ -117,7 +118,7 @@ func (q *queue) room() (bytes, regions int) {
 
 // templateFormat returns the format of q:template; nil: none.
 func (c *call) templateFormat() *packetFormat {
-	t, ok := c.arg(1).(*lua.LTable)
+	t, ok := c.Arg(1).(*lua.LTable)
 	if !ok {
 		return nil
 	}
@@ -143,41 +144,41 @@ func (o *options) formatHeader(f *packetFormat, payload string) string {
 	}
 	values, any := o.c.L.NewTable(), false
 	for _, name := range f.settable() {
-		if o.has(name) {
-			values.RawSetString(name, o.get(name))
+		if o.Has(name) {
+			values.RawSetString(name, o.Get(name))
 			any = true
 		}
 	}
 	switch layer := f.f.Spec.Layer; {
-	case layer == "network" && f.f.Spec.Ethertype != 0 && !o.has("ethertype"):
-		o.t.RawSetString("ethertype", lua.LNumber(f.f.Spec.Ethertype))
+	case layer == "network" && f.f.Spec.Ethertype != 0 && !o.Has("ethertype"):
+		o.Table.RawSetString("ethertype", lua.LNumber(f.f.Spec.Ethertype))
 	case layer != "payload" && layer != "network":
 		if any {
-			o.wrong("format", "%s is a header in front of the payload: give bytes, of f:encode", f.name)
+			o.Wrong("format", "%s is a header in front of the payload: give bytes, of f:encode", f.name)
 		}
 		return payload
 	}
 	given, _, err := givenValues(f.f, values)
 	if err != nil {
-		o.fault("%v", err)
+		o.Raise("%v", err)
 	}
-	room := int(o.whole("payload_bytes", 0, 0, 1<<24))
+	room := int(o.Whole("payload_bytes", 0, 0, 1<<24))
 	bytes, err := f.f.Encode(given, []byte(payload))
 	if n, ok := f.f.HeaderBytes(bytes); err == nil && ok && room > n+len(payload) { // so that length fields include the padding
 		bytes, err = f.f.Encode(given, append([]byte(payload), make([]byte, room-n-len(payload))...))
 	}
 	if err != nil {
-		o.fault("%v", err)
+		o.Raise("%v", err)
 	}
 	return string(bytes)
 }
 
 // payload returns the payload: the format's header and the given text, zero-padded to payload_bytes.
 func (o *options) payload() []byte {
-	text := o.formatHeader(o.format(), o.str("payload", ""))
-	n := int(o.whole("payload_bytes", int64(len(text)), 0, 1<<24))
+	text := o.formatHeader(o.format(), o.Str("payload", ""))
+	n := int(o.Whole("payload_bytes", int64(len(text)), 0, 1<<24))
 	if n < len(text) {
-		o.wrong("payload_bytes", "%d is less than the %d bytes that the payload has", n, len(text))
+		o.Wrong("payload_bytes", "%d is less than the %d bytes that the payload has", n, len(text))
 	}
 	return append([]byte(text), make([]byte, n-len(text))...)
 }
@@ -185,23 +186,23 @@ func (o *options) payload() []byte {
 // vary reads {field = step | "toggle" | {start, step, max, random, every, toggle}, {place..., the same}}. The default start is the packet's
 // value.
 func (o *options) vary(data []byte, at layout) []session.Vary {
-	if !o.has("vary") {
+	if !o.Has("vary") {
 		return nil
 	}
-	t, ok := o.get("vary").(*lua.LTable)
+	t, ok := o.Get("vary").(*lua.LTable)
 	if !ok {
-		o.wrong("vary", "a table of fields expected, got %s", describe(o.get("vary")))
+		o.Wrong("vary", "a table of fields expected, got %s", row.Describe(o.Get("vary")))
 	}
 	var list []session.Vary
 	f := o.format()
-	for _, e := range o.c.fieldEntries(o.n, t, f, "", varyKeys...) {
+	for _, e := range o.c.fieldEntries(o.Arg, t, f, "", varyKeys...) {
 		if err := e.tooWide(); err != nil {
-			o.wrong("vary", "%s: %v", e.name, err)
+			o.Wrong("vary", "%s: %v", e.name, err)
 		}
 		if f.moves(e.name) {
 			bit, ok := f.f.Place(data[min(at.of(e.f.Base), len(data)):], e.name)
 			if !ok {
-				o.wrong("vary", "%s: this packet has no such field", e.name)
+				o.Wrong("vary", "%s: this packet has no such field", e.name)
 			}
 			e.f.BitOffset = uint32(bit)
 		}
@@ -224,51 +225,51 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 		return out
 	}
 	if !ok {
-		step, err := unsigned(e.value, 64)
+		step, err := row.Unsigned(e.value, 64)
 		if err != nil {
-			o.wrong("vary", "%s: %v", e.name, err)
+			o.Wrong("vary", "%s: %v", e.name, err)
 		}
 		out.Step = step
 		return out
 	}
-	in := newOptions(o.c, o.n, t)
-	if !in.has("bit_width") {
-		in.allow(varyKeys)
+	in := newOptions(o.c, o.Arg, t)
+	if !in.Has("bit_width") {
+		in.Allow(varyKeys)
 	}
 	for _, v := range []struct {
 		key string
 		to  *uint64
 	}{{"start", &out.Start}, {"step", &out.Step}, {"max", &out.Max}} {
-		if !in.has(v.key) {
+		if !in.Has(v.key) {
 			continue
 		}
-		n, err := e.raw(in.get(v.key))
+		n, err := e.raw(in.Get(v.key))
 		if err != nil {
-			o.wrong("vary", "%s.%s: %v", e.name, v.key, err)
+			o.Wrong("vary", "%s.%s: %v", e.name, v.key, err)
 		}
 		*v.to = n & top
 	}
-	out.Every = uint64(in.whole("every", 1, 1, maxInt))
-	if in.has("toggle") {
-		bits, err := unsigned(in.get("toggle"), int(e.f.BitWidth))
+	out.Every = uint64(in.Whole("every", 1, 1, row.MaxInt))
+	if in.Has("toggle") {
+		bits, err := row.Unsigned(in.Get("toggle"), int(e.f.BitWidth))
 		if err != nil {
-			o.wrong("vary", "%s.toggle: %v", e.name, err)
+			o.Wrong("vary", "%s.toggle: %v", e.name, err)
 		}
 		for _, key := range []string{"max", "random", "step"} {
-			if in.has(key) {
-				o.wrong("vary", "%s.%s: it says nothing beside 'toggle'", e.name, key)
+			if in.Has(key) {
+				o.Wrong("vary", "%s.%s: it says nothing beside 'toggle'", e.name, key)
 			}
 		}
 		out.Toggle, out.Step = true, bits
 	}
-	if out.Random = in.bool("random", false); out.Random && !in.has("start") {
+	if out.Random = in.Bool("random", false); out.Random && !in.Has("start") {
 		out.Start = 0
 	}
-	if in.has("max") && out.Max == 0 {
+	if in.Has("max") && out.Max == 0 {
 		out.Step = 0 // 0 is the only possible value
 	}
-	if in.has("max") && out.Start > out.Max {
-		o.wrong("vary", "%s: start %d is above max %d", e.name, out.Start, out.Max)
+	if in.Has("max") && out.Start > out.Max {
+		o.Wrong("vary", "%s: start %d is above max %d", e.name, out.Start, out.Max)
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -53,7 +54,7 @@ var timeType = &typeDef{
 		{name: "__lt", fn: timestampCompare(func(a, b timestamp) bool { return a < b })},
 		{name: "__le", fn: timestampCompare(func(a, b timestamp) bool { return a <= b })},
 		{name: "__concat", fn: u64Concat},
-		{name: "__tostring", fn: func(c *call) int { return c.push(lua.LString(c.L.Get(1).(*lua.LUserData).Value.(timestamp).String())) }},
+		{name: "__tostring", fn: func(c *call) int { return c.Push(lua.LString(c.L.Get(1).(*lua.LUserData).Value.(timestamp).String())) }},
 	},
 }
 
@@ -61,16 +62,16 @@ func (rt *Runtime) newTimestamp(ns int64) lua.LValue { return rt.newObject(times
 
 // moduleTime implements daqiri.time.
 func moduleTime(c *call) int {
-	c.atMost(1)
-	m, err := c.rt.timestamp(c.arg(1))
+	c.AtMost(1)
+	m, err := c.rt.timestamp(c.Arg(1))
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
-	return c.push(c.rt.newTimestamp(int64(m)))
+	return c.Push(c.rt.newTimestamp(int64(m)))
 }
 
 // moduleNow implements daqiri.now.
-func moduleNow(c *call) int { return c.push(c.rt.newTimestamp(c.rt.Scheduler.Now())) }
+func moduleNow(c *call) int { return c.Push(c.rt.newTimestamp(c.rt.Scheduler.Now())) }
 
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
@@ -78,12 +79,12 @@ var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2
 // timestamp reads a time: a timestamp, or a string: a date with time (UTC unless a zone is given), "now", "now + 5s", or "@" and seconds since
 // the epoch.
 func (rt *Runtime) timestamp(v lua.LValue) (timestamp, error) {
-	if m, ok := userdata[timestamp](v); ok {
+	if m, ok := row.Userdata[timestamp](v); ok {
 		return m, nil
 	}
 	s, ok := v.(lua.LString)
 	if !ok {
-		return 0, fmt.Errorf("a time expected, got %s (write it like \"2026-11-20T10:00:00Z\" or \"now + 5s\")", describe(v))
+		return 0, fmt.Errorf("a time expected, got %s (write it like \"2026-11-20T10:00:00Z\" or \"now + 5s\")", row.Describe(v))
 	}
 	text := strings.TrimSpace(string(s))
 	if rest, ok := strings.CutPrefix(text, "now"); ok {
@@ -98,7 +99,7 @@ func (rt *Runtime) timestamp(v lua.LValue) (timestamp, error) {
 		}
 	}
 	return 0, fmt.Errorf("%q is not a time (write it like \"2026-11-20T10:00:00Z\", \"now + 5s\" or \"@1789812000.5\")",
-		clip(text, 40))
+		row.Clip(text, 40))
 }
 
 func (rt *Runtime) fromNow(rest string) (timestamp, error) {
@@ -139,20 +140,20 @@ func epochTime(text string) (timestamp, error) {
 		ns, err = strconv.ParseUint((fraction + "000000000")[:9], 10, 32)
 	}
 	if err != nil || len(fraction) > 9 {
-		return 0, fmt.Errorf("\"@%s\" is not a time in seconds since the epoch", clip(text, 40))
+		return 0, fmt.Errorf("\"@%s\" is not a time in seconds since the epoch", row.Clip(text, 40))
 	}
 	return timestamp(s*1e9 + ns), nil
 }
 
 func timestampAdd(c *call) int {
 	a, b := c.L.Get(1), c.L.Get(2)
-	if _, ok := userdata[timestamp](a); !ok {
+	if _, ok := row.Userdata[timestamp](a); !ok {
 		a, b = b, a
 	}
-	m, _ := userdata[timestamp](a)
+	m, _ := row.Userdata[timestamp](a)
 	d, err := signedSeconds(b)
 	if err != nil {
-		c.raise("time: %v", err)
+		c.Raise("time: %v", err)
 	}
 	return c.pushSum(m, d)
 }
@@ -160,40 +161,40 @@ func timestampAdd(c *call) int {
 func (c *call) pushSum(m timestamp, ns int64) int {
 	sum, err := m.plus(ns)
 	if err != nil {
-		c.raise("time: %v", err)
+		c.Raise("time: %v", err)
 	}
-	return c.push(c.rt.newTimestamp(int64(sum)))
+	return c.Push(c.rt.newTimestamp(int64(sum)))
 }
 
 // timestampSub implements time - time, in seconds, and time - seconds.
 func timestampSub(c *call) int {
-	a, ok := userdata[timestamp](c.L.Get(1))
+	a, ok := row.Userdata[timestamp](c.L.Get(1))
 	if !ok {
-		c.raise("time: a time can't be subtracted from %s", describe(c.L.Get(1)))
+		c.Raise("time: a time can't be subtracted from %s", row.Describe(c.L.Get(1)))
 	}
-	if b, ok := userdata[timestamp](c.L.Get(2)); ok {
-		return c.push(lua.LNumber(float64(a-b) / 1e9))
+	if b, ok := row.Userdata[timestamp](c.L.Get(2)); ok {
+		return c.Push(lua.LNumber(float64(a-b) / 1e9))
 	}
 	d, err := signedSeconds(c.L.Get(2))
 	if err != nil {
-		c.raise("time: %v", err)
+		c.Raise("time: %v", err)
 	}
 	return c.pushSum(a, -d)
 }
 
 func signedSeconds(v lua.LValue) (int64, error) {
 	if n, ok := v.(lua.LNumber); ok && n < 0 {
-		d, err := duration(-n)
+		d, err := row.Duration(-n)
 		return -d, err
 	}
-	return duration(v)
+	return row.Duration(v)
 }
 
 // timestampCompare returns a comparison metamethod; Lua calls it only for two operands of the same type.
 func timestampCompare(op func(a, b timestamp) bool) function {
 	return func(c *call) int {
-		a, _ := userdata[timestamp](c.L.Get(1))
-		b, _ := userdata[timestamp](c.L.Get(2))
-		return c.push(lua.LBool(op(a, b)))
+		a, _ := row.Userdata[timestamp](c.L.Get(1))
+		b, _ := row.Userdata[timestamp](c.L.Get(2))
+		return c.Push(lua.LBool(op(a, b)))
 	}
 }

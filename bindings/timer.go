@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -47,21 +48,21 @@ func timerCancel(c *call) int {
 
 // newTimer creates a timer with the function in argument 2; it ends with the session.
 func (c *call) newTimer(o *RunningSession, once bool, set func(target any) *task.Alarm) int {
-	t := &timer{fn: c.fn(2, "function()"), of: o, once: once}
+	t := &timer{fn: c.Func(2, "function()"), of: o, once: once}
 	if c.rt.Task != o.owner {
-		c.raise("'%s' belongs to the task that opened the session", c.name)
+		c.Raise("'%s' belongs to the task that opened the session", c.Name)
 	}
 	o.unfinished(c)
 	t.alarm = set(t)
 	o.timers[t] = true
-	return c.push(c.rt.newObject(t))
+	return c.Push(c.rt.newObject(t))
 }
 
 // period reads argument 1 as seconds, or a string with a unit.
 func (c *call) period() time.Duration {
-	ns, err := duration(c.arg(1))
+	ns, err := row.Duration(c.Arg(1))
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
 	return time.Duration(ns)
 }
@@ -71,7 +72,7 @@ func sessionEvery(c *call) int {
 	o := selfSession(c)
 	d := c.period()
 	if d < time.Microsecond {
-		c.argError(1, "a period of %v: at least 1us", d)
+		c.ArgError(1, "a period of %v: at least 1us", d)
 	}
 	return c.newTimer(o, false, func(target any) *task.Alarm { return c.rt.Task.Every(d, target) })
 }
@@ -86,9 +87,9 @@ func sessionAfter(c *call) int {
 // sessionAt implements s:at(time, fn); the time may be a string.
 func sessionAt(c *call) int {
 	o := selfSession(c)
-	at, err := c.rt.timestamp(c.arg(1))
+	at, err := c.rt.timestamp(c.Arg(1))
 	if err != nil {
-		c.argError(1, "%v", err)
+		c.ArgError(1, "%v", err)
 	}
 	return c.newTimer(o, true, func(target any) *task.Alarm { return c.rt.Task.At(int64(at), target) })
 }

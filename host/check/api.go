@@ -6,27 +6,28 @@ import (
 	"sync"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // section is a module or type with its members by name.
 type section struct {
-	bindings.Section
-	members map[string]*bindings.Name
+	row.Section
+	members map[string]*row.Name
 	names   []string
 }
 
 // api is the API reference indexed by name.
 type api struct {
 	modules, types map[string]*section
-	shapes         map[string]bindings.Shape
+	shapes         map[string]row.Shape
 }
 
 // reference builds the index, once.
 var reference = sync.OnceValue(func() *api {
-	a := &api{modules: map[string]*section{}, types: map[string]*section{}, shapes: map[string]bindings.Shape{}}
+	a := &api{modules: map[string]*section{}, types: map[string]*section{}, shapes: map[string]row.Shape{}}
 	for _, s := range bindings.Reference() {
-		sec := &section{Section: s, members: map[string]*bindings.Name{}}
+		sec := &section{Section: s, members: map[string]*row.Name{}}
 		for i := range s.Names {
 			sec.members[s.Names[i].Name] = &sec.Names[i]
 			sec.names = append(sec.names, s.Names[i].Name)
@@ -38,7 +39,7 @@ var reference = sync.OnceValue(func() *api {
 			a.types[s.Name] = sec
 		}
 	}
-	for _, s := range bindings.Shapes() {
+	for _, s := range row.Shapes() {
 		a.shapes[s.Name] = s
 	}
 	return a

@@ -6,7 +6,7 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 
-	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // member checks the read of a field.
@@ -17,7 +17,7 @@ func (w *walker) member(e *ast.AttrGetExpr, s *scope) {
 }
 
 // hasMember reports a name that v lacks, and returns the row of an existing one.
-func (w *walker) hasMember(at ast.PositionHolder, of value, name string) *bindings.Name {
+func (w *walker) hasMember(at ast.PositionHolder, of value, name string) *row.Name {
 	if of.kind == isArguments && !w.fields[name] {
 		if _, ok := of.declared[name]; !ok && of.declared != nil {
 			w.faultf(at, "%s", unknown("argument", name, keys(of.declared)))

@@ -11,6 +11,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
@@ -175,7 +176,7 @@ func (w *walker) entries(c *callee, a alternative, e *ast.TableExpr, fault repor
 }
 
 // keys checks a table against the keys in rows.
-func (w *walker) keys(c *callee, t *ast.TableExpr, rows []bindings.Value, fault report) {
+func (w *walker) keys(c *callee, t *ast.TableExpr, rows []row.Value, fault report) {
 	var names []string
 	more := false
 	for _, r := range rows {
@@ -190,7 +191,7 @@ func (w *walker) keys(c *callee, t *ast.TableExpr, rows []bindings.Value, fault 
 		if !ok {
 			continue
 		}
-		i := slices.IndexFunc(rows, func(r bindings.Value) bool { return r.Name == key.Value })
+		i := slices.IndexFunc(rows, func(r row.Value) bool { return r.Name == key.Value })
 		switch {
 		case i >= 0:
 			w.fits(c, parseType(rows[i].Type), f.Value, func(at ast.PositionHolder, text string) {
@@ -208,7 +209,7 @@ func (w *walker) keys(c *callee, t *ast.TableExpr, rows []bindings.Value, fault 
 }
 
 // missing reports absent required keys.
-func (w *walker) missing(_ *callee, t *ast.TableExpr, rows []bindings.Value, fault report) {
+func (w *walker) missing(_ *callee, t *ast.TableExpr, rows []row.Value, fault report) {
 	has := map[string]bool{}
 	for _, f := range t.Fields {
 		key, ok := f.Key.(*ast.StringExpr)

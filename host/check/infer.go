@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 
-	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // made returns a value of a type, bound to the session of another value.
@@ -183,7 +183,7 @@ func (w *walker) results(e *ast.FuncCallExpr, n int, s *scope) []value {
 // callee is a called function that has a row.
 type callee struct {
 	*ast.FuncCallExpr
-	row     *bindings.Name
+	row     *row.Name
 	section *section
 	self    value // object or module
 	s       *scope

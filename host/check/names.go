@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -51,7 +52,7 @@ func (w *walker) name(list map[string]bool, e ast.Expr, s *scope) {
 	}
 }
 
-func hasOption(row *bindings.Name, name string) bool {
+func hasOption(row *row.Name, name string) bool {
 	for _, o := range row.Options {
 		if o.Name == name {
 			return true

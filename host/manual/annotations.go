@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // Annotations returns docs/api/daqiri.d.lua: the Lua API in the notation of the Lua language server.
@@ -14,7 +15,7 @@ func Annotations() string {
 	w := &annotations{types: map[string]bool{}}
 	w.line("---@meta daqiri")
 	w.line("-- What editors know of daqiri-run's Lua API. Made from the program's tables by `make docs`; docs/api/README.md says how to use it.")
-	sections, shapes := bindings.Reference(), bindings.Shapes()
+	sections, shapes := bindings.Reference(), row.Shapes()
 	for _, s := range sections {
 		w.types[s.Name] = s.Kind == "type"
 	}
@@ -45,7 +46,7 @@ func (w *annotations) comment(words string) {
 	}
 }
 
-func (w *annotations) shape(s *bindings.Shape) {
+func (w *annotations) shape(s *row.Shape) {
 	if s.Name == "failure" { // three results, see returns
 		return
 	}
@@ -59,7 +60,7 @@ func (w *annotations) shape(s *bindings.Shape) {
 	w.fields(s.Keys)
 }
 
-func (w *annotations) fields(list []bindings.Value) {
+func (w *annotations) fields(list []row.Value) {
 	for _, v := range list {
 		optional := ""
 		if v.Optional && !v.OfMore() {
@@ -69,7 +70,7 @@ func (w *annotations) fields(list []bindings.Value) {
 	}
 }
 
-func (w *annotations) section(s *bindings.Section) {
+func (w *annotations) section(s *row.Section) {
 	for _, n := range s.Names {
 		if len(n.Options) > 0 {
 			w.line("\n---@class (exact) %s", optionClass(s, &n))
@@ -109,11 +110,11 @@ func (w *annotations) section(s *bindings.Section) {
 	}
 }
 
-func optionClass(s *bindings.Section, n *bindings.Name) string {
+func optionClass(s *row.Section, n *row.Name) string {
 	return "daqiri." + s.Name + "." + n.Name + ".options"
 }
 
-func (w *annotations) function(s *bindings.Section, n *bindings.Name) {
+func (w *annotations) function(s *row.Section, n *row.Name) {
 	w.line("")
 	w.comment(n.Words)
 	w.line("---```lua\n---%s\n---```", strings.ReplaceAll(n.Example, "\n", "\n---"))
@@ -128,7 +129,7 @@ func (w *annotations) function(s *bindings.Section, n *bindings.Name) {
 	}
 	if len(n.Options) > 0 {
 		optional := "?"
-		if slices.ContainsFunc(n.Options, func(o bindings.Value) bool { return !o.Optional }) {
+		if slices.ContainsFunc(n.Options, func(o row.Value) bool { return !o.Optional }) {
 			optional = ""
 		}
 		names = append(names, "options")
@@ -142,7 +143,7 @@ func (w *annotations) function(s *bindings.Section, n *bindings.Name) {
 }
 
 // returns writes a result; an expected failure adds two more.
-func (w *annotations) returns(r *bindings.Value) {
+func (w *annotations) returns(r *row.Value) {
 	kind, fails := strings.CutSuffix(r.Type, " | failure")
 	many := strings.HasPrefix(kind, "...")
 	kind = w.kind(strings.TrimPrefix(kind, "..."))
@@ -175,7 +176,7 @@ func (w *annotations) kind(text string) string {
 }
 
 // remark formats a value's unit, words and default, which follow its type.
-func remark(v *bindings.Value) string {
+func remark(v *row.Value) string {
 	text := plain(meaning(v))
 	if v.Default != "" {
 		text = strings.Trim(text+" (default: "+v.Default+")", " ")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // API returns the pages of the Lua API, generated from the registration tables: an index, and a page per module and type.
@@ -36,7 +37,7 @@ func LuaHelp(asked string) string {
 			}
 		}
 	}
-	for _, s := range bindings.Shapes() {
+	for _, s := range row.Shapes() {
 		if s.Name == asked {
 			parts = append(parts, shapeParts(&s)...)
 		}
@@ -47,7 +48,7 @@ func LuaHelp(asked string) string {
 // LuaContents returns a short form of a page, which fits a terminal: its names with a sentence each. "" if asked is not a page.
 func LuaContents(asked string) string {
 	list := bindings.Reference()
-	at := slices.IndexFunc(list, func(s bindings.Section) bool { return s.Name == asked })
+	at := slices.IndexFunc(list, func(s row.Section) bool { return s.Name == asked })
 	if at < 0 {
 		return ""
 	}
@@ -113,13 +114,13 @@ func apiIndex() []Part {
 
 func typeParts() []Part {
 	parts := []Part{{Words: "Beside Lua's own types and those of objects."}}
-	for _, s := range bindings.Shapes() {
+	for _, s := range row.Shapes() {
 		parts = append(parts, shapeParts(&s)...)
 	}
 	return parts
 }
 
-func shapeParts(s *bindings.Shape) []Part {
+func shapeParts(s *row.Shape) []Part {
 	parts := []Part{{Code: s.Name}}
 	if s.Type == "" {
 		parts = append(parts, Part{Words: code(s.Words)}, Part{Table: values("key", s.Keys)})
@@ -129,7 +130,7 @@ func shapeParts(s *bindings.Shape) []Part {
 	return append(parts, Part{Lua: s.Example})
 }
 
-func sectionParts(s *bindings.Section) []Part {
+func sectionParts(s *row.Section) []Part {
 	parts := paragraphs(s.Words)
 	if len(s.Elements) > 0 {
 		parts = append(parts, Part{Table: values("element", s.Elements)})
@@ -141,7 +142,7 @@ func sectionParts(s *bindings.Section) []Part {
 }
 
 // nameParts returns the parts that describe one name.
-func nameParts(s *bindings.Section, n *bindings.Name) []Part {
+func nameParts(s *row.Section, n *row.Name) []Part {
 	parts := append([]Part{{Code: s.Prefix(n) + n.Call()}}, paragraphs(n.Words)...)
 	if all := slices.Concat(n.Args, n.Options); len(all) > 0 {
 		parts = append(parts, Part{Table: values("argument", all)})
@@ -168,7 +169,7 @@ func paragraphs(words string) (parts []Part) {
 }
 
 // values formats arguments, keys or elements as a table.
-func values(what string, list []bindings.Value) *Table {
+func values(what string, list []row.Value) *Table {
 	t := &Table{Columns: []string{what, "type", "default", "meaning"}}
 	for _, v := range list {
 		missing := "needed"
@@ -184,7 +185,7 @@ func values(what string, list []bindings.Value) *Table {
 }
 
 // meaning returns a value's unit and words.
-func meaning(v *bindings.Value) string {
+func meaning(v *row.Value) string {
 	if v.Unit == "" || v.Words == "" {
 		return v.Unit + code(v.Words)
 	}

@@ -1,4 +1,4 @@
-package bindings
+package row
 
 import (
 	"fmt"
@@ -38,8 +38,8 @@ type Name struct {
 
 var valueName = regexp.MustCompile(`^(\.\.\.|\[[a-z]+\]|[a-z_][a-z0-9_]*)(\??) (.+)$`)
 
-// parseRow parses the row of a name.
-func parseRow(name, text string) (Name, error) {
+// Parse parses the row of a name.
+func Parse(name, text string) (Name, error) {
 	n := Name{Name: name}
 	var words, example []string
 	for _, line := range joined(text) {

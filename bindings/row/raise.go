@@ -1,4 +1,4 @@
-package bindings
+package row
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// raise raises a Lua error at the script's line.
-func (c *Call) raise(format string, args ...any) { lua51.Raise(c.L, format, args...) }
+// Raise raises a Lua error at the script's line.
+func (c *Call) Raise(format string, args ...any) { lua51.Raise(c.L, format, args...) }
 
-// raiseError raises err at the script's line and keeps it as the cause.
-func raiseError(L *lua.LState, err error) {
+// RaiseError raises err at the script's line and keeps it as the cause.
+func RaiseError(L *lua.LState, err error) {
 	before := L.Panic
 	L.Panic = func(L *lua.LState) {
 		L.Panic = before
@@ -23,17 +23,17 @@ func raiseError(L *lua.LState, err error) {
 	L.Error(lua.LString(err.Error()), lua51.Position(L))
 }
 
-// check raises err, if not nil: an error that a script is not expected to handle.
-func (c *Call) check(err error) {
+// Check raises err, if not nil: an error that a script is not expected to handle.
+func (c *Call) Check(err error) {
 	if err != nil {
-		raiseError(c.L, err)
+		RaiseError(c.L, err)
 	}
 }
 
-// fail returns nil, status, text for an expected failure, and raises any other error.
-func (c *Call) fail(err error) int {
+// Fail returns nil, status, text for an expected failure, and raises any other error.
+func (c *Call) Fail(err error) int {
 	if !expected(err) {
-		raiseError(c.L, err)
+		RaiseError(c.L, err)
 	}
 	c.L.Push(lua.LNil)
 	c.L.Push(lua.LString(session.StatusName(err)))
@@ -41,12 +41,12 @@ func (c *Call) fail(err error) int {
 	return 3
 }
 
-// done returns true, or the results of fail if err is not nil.
-func (c *Call) done(err error) int {
+// Done returns true, or the results of fail if err is not nil.
+func (c *Call) Done(err error) int {
 	if err != nil {
-		return c.fail(err)
+		return c.Fail(err)
 	}
-	return c.push(lua.LTrue)
+	return c.Push(lua.LTrue)
 }
 
 // expected reports whether an error can occur in normal operation, so that scripts handle it.

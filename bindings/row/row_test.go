@@ -1,4 +1,4 @@
-package bindings
+package row
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 
 // TestParseRow parses a row with every possible element.
 func TestParseRow(t *testing.T) {
-	n, err := parseRow("get", `- a? string | fun(x: integer, y: any) | "a = b, c: d" | nil = "x: y", ns: the first,
+	n, err := Parse("get", `- a? string | fun(x: integer, y: any) | "a = b, c: d" | nil = "x: y", ns: the first,
 		  and more
 		- ... any: others
 		. key integer = 5, us: how long
@@ -33,7 +33,7 @@ func TestParseRow(t *testing.T) {
 	if call := n.Call(); call != "get(a, ..., {key})" {
 		t.Error(call)
 	}
-	if _, err := parseRow("bad", "- Name"); err == nil {
+	if _, err := Parse("bad", "- Name"); err == nil {
 		t.Error("a name without a type was taken")
 	}
 }

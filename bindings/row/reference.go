@@ -1,4 +1,4 @@
-package bindings
+package row
 
 import (
 	"slices"
@@ -42,7 +42,7 @@ func (s *Section) Prefix(n *Name) string {
 func Shapes() []Shape {
 	var all []Shape
 	for _, f := range shapes {
-		n := mustParse(f.name, f.doc)
+		n := MustParse(f.name, f.doc)
 		s := Shape{Name: n.Name, Keys: n.Options, Words: n.Words, Example: n.Example}
 		if len(n.Results) > 0 {
 			s.Type = n.Results[0].Type
@@ -52,22 +52,22 @@ func Shapes() []Shape {
 	return all
 }
 
-// describe sets title, words and elements from the description of a type or module; the title is the first line.
-func (s *Section) describe(text string) {
+// Describe sets title, words and elements from the description of a type or module; the title is the first line.
+func (s *Section) Describe(text string) {
 	title, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	n := mustParse(s.Name, rest)
+	n := MustParse(s.Name, rest)
 	s.Title, s.Words, s.Elements = title, n.Words, n.Options
 }
 
-// addNames appends names in sorted order.
-func (s *Section) addNames(names []Name) {
+// Add appends names in sorted order.
+func (s *Section) Add(names []Name) {
 	slices.SortFunc(names, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
 	s.Names = append(s.Names, names...)
 }
 
-// mustParse parses a row; a test parses all rows, so errors panic.
-func mustParse(name, text string) Name {
-	n, err := parseRow(name, text)
+// MustParse parses a row; a test parses all rows, so errors panic.
+func MustParse(name, text string) Name {
+	n, err := Parse(name, text)
 	if err != nil {
 		panic("row: " + err.Error())
 	}

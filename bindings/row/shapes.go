@@ -1,4 +1,4 @@
-package bindings
+package row
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// oneOf returns the type of an argument that accepts these words, in the notation of rows.
-func oneOf(words []string) string { return `"` + strings.Join(words, `" | "`) + `"` }
+// OneOf returns the type of an argument that accepts these words, in the notation of rows.
+func OneOf(words []string) string { return `"` + strings.Join(words, `" | "`) + `"` }
 
 // shapes are the named types of arguments and results: their rows have the plain type as result, or their keys.
 var shapes = []struct{ name, doc string }{
@@ -72,8 +72,8 @@ var shapes = []struct{ name, doc string }{
 		. endianness "big" | "little" = "big": little also for bits of a little-endian word
 		Where a field without a name lies.
 		> print(b:column{ at = "payload", bit_offset = 0, bit_width = 32 }[1])`},
-	{"data_types", `. input_type ` + oneOf(spec.InputTypes) + `: int4 has the high half first
-		. output_type ` + oneOf(spec.OutputTypes) + `: rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
+	{"data_types", `. input_type ` + OneOf(spec.InputTypes) + `: int4 has the high half first
+		. output_type ` + OneOf(spec.OutputTypes) + `: rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
 		. endianness "host" | "network" = "host": byte order of the input
 		What elements of payloads are and become.
 		> local types = { input_type = "int16", output_type = "fp32" }
@@ -89,19 +89,19 @@ var shapes = []struct{ name, doc string }{
 
 // Rows shared by several functions.
 const (
-	onBurstRows = `- fn fun(b: burst) | false: called with each burst; false removes the handler of that name, or all
+	OnBurstRows = `- fn fun(b: burst) | false: called with each burst; false removes the handler of that name, or all
 		. name? string: of the handler, for a call that replaces its function or removes it
 		. sample integer = 1, bursts: one of so many is handed over
 		. policy policy = "wait": while the script is behind
 		`
-	getBurstRows = `. timeout_us? integer, us: how long it waits; without it for ever
+	GetBurstRows = `. timeout_us? integer, us: how long it waits; without it for ever
 		-> burst | failure
 		`
-	multicastRows = `. groups string | table: '"239.2.0.64+3:7148"' (four groups, one port), or a list of texts or of '{ip, port}'
+	MulticastRows = `. groups string | table: '"239.2.0.64+3:7148"' (four groups, one port), or a list of texts or of '{ip, port}'
 		. source? string: only packets from this address
 		. queues? queue[]: all receive queues of the interface, which is what happens anyway
 		`
-	fileRows = `. name? string: of its line in the ledger
+	FileRows = `. name? string: of its line in the ledger
 		. dir? string = ".": the folder
 		. dirs? string[]: up to 16 folders instead: each gets a file and a thread
 		. prefix? string: of the files' names; by default the name, or the kind: pcap, raw or blocks
@@ -112,7 +112,7 @@ const (
 		. manifest boolean = true: PREFIX.manifest.json says what the files are
 		. policy policy = "drop": while the disk is behind
 		`
-	reorderRows = `. name? string: of its line in the ledger
+	ReorderRows = `. name? string: of its line in the ledger
 		. memory_region region_name: each aggregate is one buffer of it
 		. sequence_number? field_name | place: a field that counts packets; by default the format's own, beside 'packets_per_batch', where it numbers the whole stream
 		. batch_number? field_name | place: a field that counts batches
@@ -140,7 +140,7 @@ const (
 		. missing_action "passthrough" | "drop" = "passthrough": what becomes of incomplete batches
 		. policy policy = "drop": while no buffer is free
 		`
-	heapsRows = `. name? string: of its line in the ledger
+	HeapsRows = `. name? string: of its line in the ledger
 		. memory_region region_name: each heap is in one buffer of it, which is as long as a heap may be
 		. format? format | format_name: names for further fields; the payload is behind its header, and items of its list are kept ('b.items')
 		. fields? table<string, place>: further names for the texts
@@ -157,7 +157,7 @@ const (
 		. missing_action "passthrough" | "drop" = "passthrough": what becomes of incomplete heaps
 		. policy policy = "drop": while no buffer is free
 		`
-	templateRows = `. payload? string: the payload, filled up with zeros to 'payload_bytes'
+	TemplateRows = `. payload? string: the payload, filled up with zeros to 'payload_bytes'
 		. payload_bytes? integer, bytes: how long the payload is; by default as long as 'payload'
 		. bytes? string: the whole packet instead
 		. eth_dst? string: an Ethernet address, or "auto": that of the owner of 'ipv4_dst' or 'ipv6_dst' ('i:resolve'; the session has to run, unless the kernel
