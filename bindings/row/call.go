@@ -28,14 +28,17 @@ func (c *Call) AtMost(n int) {
 	}
 }
 
+// ArgError raises an error about argument n.
 func (c *Call) ArgError(n int, format string, args ...any) {
 	c.Raise("bad argument #%d to '%s' (%s)", n, c.Name, fmt.Sprintf(format, args...))
 }
 
+// Wanted raises an error: what was expected as argument n, and what it is.
 func (c *Call) Wanted(n int, what string) {
 	c.ArgError(n, "%s expected, got %s", what, Describe(c.Arg(n)))
 }
 
+// Str returns argument n, a string.
 func (c *Call) Str(n int, what string) string {
 	s, ok := c.Arg(n).(lua.LString)
 	if !ok {
@@ -52,6 +55,7 @@ func (c *Call) Text(n int, what string) string {
 	return c.Str(n, what)
 }
 
+// OptionalStr returns argument n, a string, or missing if it is absent.
 func (c *Call) OptionalStr(n int, what, missing string) string {
 	if c.Arg(n) == lua.LNil {
 		return missing
@@ -59,6 +63,7 @@ func (c *Call) OptionalStr(n int, what, missing string) string {
 	return c.Str(n, what)
 }
 
+// Number returns argument n, a number other than NaN.
 func (c *Call) Number(n int, what string) float64 {
 	v, ok := c.Arg(n).(lua.LNumber)
 	if !ok || math.IsNaN(float64(v)) {
@@ -93,6 +98,7 @@ func (c *Call) Bits(n int, what string, width int) uint64 {
 	return v
 }
 
+// Func returns argument n, a function.
 func (c *Call) Func(n int, what string) *lua.LFunction {
 	f, ok := c.Arg(n).(*lua.LFunction)
 	if !ok {
@@ -101,6 +107,7 @@ func (c *Call) Func(n int, what string) *lua.LFunction {
 	return f
 }
 
+// Table returns argument n, a table.
 func (c *Call) Table(n int, what string) *lua.LTable {
 	t, ok := c.Arg(n).(*lua.LTable)
 	if !ok {

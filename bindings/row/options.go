@@ -16,17 +16,18 @@ import (
 // Options is a table of named options of a call. Unknown keys raise.
 type Options struct {
 	Call  *Call
-	Arg   int // argument number
-	Table *lua.LTable
+	Arg   int         // number of the argument that is the table, or contains it
+	Table *lua.LTable // the options by name
 }
 
 // Keys are the option names in a function's row, parsed on first use.
 type Keys struct {
-	Row   string
-	Names []string
-	Known map[string]bool
+	Row   string          // text of the row
+	Names []string        // in the order of the row; valid after Read
+	Known map[string]bool // the same as a set
 }
 
+// Read parses the row, unless that was done before.
 func (k *Keys) Read() {
 	if k.Known != nil {
 		return
@@ -96,10 +97,13 @@ func (o *Options) Wrong(key, format string, args ...any) {
 	o.Raise("option '%s': %s", key, fmt.Sprintf(format, args...))
 }
 
+// Get returns the value of an option; nil if it is absent.
 func (o *Options) Get(key string) lua.LValue { return o.Table.RawGetString(key) }
 
+// Has reports whether an option is given.
 func (o *Options) Has(key string) bool { return o.Get(key) != lua.LNil }
 
+// Str returns an option, a string; missing if it is absent.
 func (o *Options) Str(key, missing string) string {
 	v := o.Get(key)
 	if v == lua.LNil {
@@ -112,6 +116,7 @@ func (o *Options) Str(key, missing string) string {
 	return string(s)
 }
 
+// Need raises if one of the options is absent.
 func (o *Options) Need(keys ...string) {
 	for _, key := range keys {
 		if !o.Has(key) {
@@ -133,6 +138,7 @@ func (o *Options) ExactlyOne(keys ...string) {
 	}
 }
 
+// Bool returns an option, a boolean; missing if it is absent.
 func (o *Options) Bool(key string, missing bool) bool {
 	v := o.Get(key)
 	if v == lua.LNil {
@@ -145,6 +151,7 @@ func (o *Options) Bool(key string, missing bool) bool {
 	return bool(b)
 }
 
+// Whole returns an option, an integer in lo..hi; missing if it is absent.
 func (o *Options) Whole(key string, missing, lo, hi int64) int64 {
 	v := o.Get(key)
 	if v == lua.LNil {
@@ -157,6 +164,7 @@ func (o *Options) Whole(key string, missing, lo, hi int64) int64 {
 	return n
 }
 
+// Number returns an option, a number from 0; missing if it is absent.
 func (o *Options) Number(key string, missing float64) float64 {
 	v := o.Get(key)
 	if v == lua.LNil {
@@ -206,6 +214,7 @@ func (o *Options) Seconds(key string) (ns int64, given bool) {
 	return ns, true
 }
 
+// Policy returns the option "policy"; missing if it is absent.
 func (o *Options) Policy(missing session.Policy) session.Policy {
 	text := o.Str("policy", "")
 	if text == "" {

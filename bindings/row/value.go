@@ -42,6 +42,7 @@ func Describe(v lua.LValue) string {
 // Object is implemented by the Go value of every userdata of the API.
 type Object interface{ LuaType() string }
 
+// Clip returns at most n bytes of s, with an ellipsis if it is longer.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
