@@ -406,22 +406,3 @@ func burstCount(c *call) int {
 	c.Check(err)
 	return c.Push(lua.LNumber(n))
 }
-
-// maxSelectors bounds the cache of compiled conditions, for scripts that generate condition texts.
-const maxSelectors = 256
-
-// remembered returns the compiled form of text, from the cache if it was compiled before.
-func remembered[T any](known *map[string]*T, text string, fields session.Fields, compile func(string, session.Fields) (*T, error)) (*T, error) {
-	if x := (*known)[text]; x != nil {
-		return x, nil
-	}
-	x, err := compile(text, fields)
-	if err != nil {
-		return nil, err
-	}
-	if *known == nil || len(*known) >= maxSelectors {
-		*known = map[string]*T{}
-	}
-	(*known)[text] = x
-	return x, nil
-}

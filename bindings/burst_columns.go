@@ -157,7 +157,7 @@ func burstSet(c *call) int {
 	}
 	c.Check(b.b.Writable())
 	set := b.b.N()
-	for _, e := range c.fieldEntries(1, t, c.formatArg(2), "checksums", "step", "value") {
+	for _, e := range fieldEntries(&c.Call, 1, t, c.formatArg(2), "checksums", "step", "value") {
 		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
 			e.value = c.autoField(b.b.Queue(), e.name, t)
 		}
@@ -182,17 +182,6 @@ func burstSet(c *call) int {
 	return c.Push(lua.LNumber(set))
 }
 
-// parts returns the field, or both halves of a 128-bit field.
-func (e *fieldEntry) parts() ([]session.Rewrite, error) {
-	if e.low != nil {
-		high, low, step, err := e.halvesAndStep()
-		return []session.Rewrite{{Field: e.f, Place: e.place, Set: true, Start: high},
-			{Field: *e.low, Place: e.lowPlace(), Set: true, Start: low, Step: step}}, err
-	}
-	v, step, err := e.startAndStep()
-	return []session.Rewrite{{Field: e.f, Place: e.place, Set: true, Start: v, Step: step}}, err
-}
-
 // burstChecksums implements b:checksums(i): it computes the checksums of one packet, or of all packets.
 func burstChecksums(c *call) int {
 	b := selfBurst(c)
@@ -202,28 +191,6 @@ func burstChecksums(c *call) int {
 	}
 	c.Check(b.b.Checksums(i))
 	return 0
-}
-
-// startAndStep reads value, {start, step}, or the keys value and step of a place.
-func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
-	first, second := e.value, lua.LValue(lua.LNumber(0))
-	if t, ok := e.value.(*lua.LTable); ok {
-		switch {
-		case t.RawGetString("bit_width") != lua.LNil:
-			first = t.RawGetString("value")
-			if v := t.RawGetString("step"); v != lua.LNil {
-				second = v
-			}
-		case t.Len() == 2:
-			first, second = t.RawGetInt(1), t.RawGetInt(2)
-		default:
-			return 0, 0, errors.New("a value or {start, step} expected")
-		}
-	}
-	if start, err = e.raw(first); err == nil {
-		step, err = row.Unsigned(second, 64)
-	}
-	return start, step, err
 }
 
 // burstFill implements b:fill: it writes the packets of a template into the burst.

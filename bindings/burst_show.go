@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,7 +32,7 @@ func burstShow(c *call) int {
 	if names == nil {
 		names = usualFields
 		if f != nil {
-			names = f.names()
+			names = f.Names()
 		}
 	}
 	rows := c.shownRows(b, f, names, n)
@@ -72,7 +73,7 @@ func (c *call) shownRows(b *burst, f *packetFormat, names []string, n int) [][]s
 	}
 	read := make([]map[string]format.Read, n)
 	for _, name := range names {
-		if f != nil && f.f != nil && contains(f.f.Names(), name) {
+		if f != nil && f.f != nil && slices.Contains(f.f.Names(), name) {
 			for i := range rows {
 				if read[i] == nil {
 					read[i] = decodedPacket(b, f.f, i)

@@ -106,7 +106,7 @@ func burstColumn(c *call) int {
 	if text, ok := c.Arg(1).(lua.LString); ok && format.moves(string(text)) {
 		return c.numberColumn(b, string(text), format)
 	}
-	name, f := c.fieldArg(1, format)
+	name, f := fieldArg(&c.Call, 1, format)
 	values, has := c.rt.columnRoom(b.b.N())
 	n, err := b.b.Column(f, values, has)
 	c.Check(err)

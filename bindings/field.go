@@ -20,15 +20,15 @@ var bases = map[string]uint8{"start": session.BaseStart, "payload": session.Base
 func namedField(name string) (session.Field, error) {
 	f, ok := session.FieldNamed(name)
 	if !ok {
-		return f, fmt.Errorf("%s", row.Unknown("field", name, sortedStrings(session.FieldNames())))
+		return f, fmt.Errorf("%s", row.Unknown("field", name, slices.Sorted(slices.Values(session.FieldNames()))))
 	}
 	return f, nil
 }
 
 // placedField reads a field given by its place. Bits count from the most significant bit of the first byte, from the start of the packet or of
 // the payload. more lists further allowed keys of the table.
-func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, session.Field) {
-	o := newOptions(c, n, t)
+func placedField(c *row.Call, n int, t *lua.LTable, more ...string) (string, session.Field) {
+	o := c.OptionsOf(n, t)
 	o.Allow(append(append([]string(nil), placeKeys...), more...))
 	o.Need("bit_offset", "bit_width")
 	at := o.Str("at", "start")
@@ -49,9 +49,9 @@ func (c *call) placedField(n int, t *lua.LTable, more ...string) (string, sessio
 }
 
 // fieldArg reads argument n: the name of a standard field or of a field of the format (may be nil), or a place.
-func (c *call) fieldArg(n int, in *packetFormat) (string, session.Field) {
+func fieldArg(c *row.Call, n int, in *packetFormat) (string, session.Field) {
 	if t, ok := c.Arg(n).(*lua.LTable); ok {
-		return c.placedField(n, t)
+		return placedField(c, n, t)
 	}
 	name := c.Str(n, "field name, or table with its place")
 	f, err := in.field(name)
@@ -82,7 +82,7 @@ func (e *fieldEntry) raw(v lua.LValue) (uint64, error) {
 
 // fieldEntries reads {name = value, ..., {place..., ...}, ...} with standard names or names of the format (may be nil): named fields sorted by
 // name, then the list. Keys in skip are not fields.
-func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string, more ...string) []fieldEntry {
+func fieldEntries(c *row.Call, n int, t *lua.LTable, in *packetFormat, skip string, more ...string) []fieldEntry {
 	var room [4]string // handlers usually change one or two fields per burst
 	names := room[:0]
 	t.ForEach(func(k, _ lua.LValue) {
@@ -133,8 +133,22 @@ func (c *call) fieldEntries(n int, t *lua.LTable, in *packetFormat, skip string,
 		if !ok {
 			c.ArgError(n, "element %d: a table with a field's place expected, got %s", i, row.Describe(t.RawGetInt(i)))
 		}
-		name, f := c.placedField(n, place, more...)
+		name, f := placedField(c, n, place, more...)
 		list = append(list, fieldEntry{name: name, f: f, value: place})
 	}
 	return list
+}
+
+// fieldPlaces reads {name = {place...}, ...}; what names the owner in errors.
+func fieldPlaces(c *row.Call, n int, what string, t *lua.LTable) ownFields {
+	own := ownFields{}
+	t.ForEach(func(k, v lua.LValue) {
+		place, isTable := v.(*lua.LTable)
+		if name, isText := k.(lua.LString); isText && isTable {
+			_, own[string(name)] = placedField(c, n, place)
+			return
+		}
+		c.ArgError(n, "%s: %s = %s: a name and a table with the field's place expected", what, k, row.Describe(v))
+	})
+	return own
 }

@@ -10,22 +10,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
-	"github.com/daqiri/daqiri-run/runtime/expr"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
-
-// packetFormat resolves names of an application's packet fields in conditions, columns and templates. Cold, except for the compiled conditions.
-type packetFormat struct {
-	name      string
-	f         *format.Format // nil: only places
-	places    ownFields
-	selectors map[string]*session.Selector
-	numbers   map[string]*session.Number
-	spots     map[string]*session.Place
-}
-
-func (*packetFormat) LuaType() string { return "format" }
 
 var formatType = &typeDef{
 	name: "format",
@@ -65,7 +52,7 @@ var formatType = &typeDef{
 		case lua.LString("name"):
 			return lua.LString(f.name)
 		case lua.LString("fields"):
-			return rt.list(f.names())
+			return rt.list(f.Names())
 		case lua.LString("title"):
 			if f.f != nil {
 				return lua.LString(f.f.Spec.Title)
@@ -114,85 +101,6 @@ var formatType = &typeDef{
 	}}},
 }
 
-// Field returns a field at a fixed place.
-func (f *packetFormat) Field(name string) (session.Field, bool) {
-	if f.f == nil {
-		return f.places.Field(name)
-	}
-	x, ok := f.f.Field(name)
-	return sessionField(x), ok
-}
-
-// Names lists the fields.
-func (f *packetFormat) Names() []string { return f.names() }
-
-// Derived returns a field whose offset or presence depends on the packet.
-func (f *packetFormat) Derived(name string) (expr.Derived, bool) {
-	if f.f == nil {
-		return expr.Derived{}, false
-	}
-	return f.f.Derived(name)
-}
-
-// Constant returns the number of a named value.
-func (f *packetFormat) Constant(name string) (uint64, bool) {
-	if f.f == nil {
-		return 0, false
-	}
-	return f.f.Constant(name)
-}
-
-func (f *packetFormat) names() []string {
-	if f.f == nil {
-		return f.places.Names()
-	}
-	return f.f.Names()
-}
-
-func sessionField(x expr.Field) session.Field {
-	return session.Field{Base: x.Base, Meta: x.Meta, Flags: x.Flags, Need: x.Need, BitWidth: x.BitWidth, BitOffset: x.BitOffset}
-}
-
-// fields returns the format as a resolver of names; nil for no format.
-func (f *packetFormat) fields() session.Fields {
-	if f == nil {
-		return nil
-	}
-	return f
-}
-
-// ownAndFormat resolves a call's own names before those of a format.
-type ownAndFormat struct {
-	ownFields
-	f *packetFormat
-}
-
-func (o ownAndFormat) Field(name string) (session.Field, bool) {
-	if x, ok := o.ownFields.Field(name); ok {
-		return x, true
-	}
-	return o.f.Field(name)
-}
-
-func (o ownAndFormat) Names() []string { return slices.Concat(o.ownFields.Names(), o.f.names()) }
-
-func (o ownAndFormat) Derived(name string) (expr.Derived, bool) {
-	if _, own := o.ownFields[name]; own {
-		return expr.Derived{}, false
-	}
-	return o.f.Derived(name)
-}
-
-func (o ownAndFormat) Constant(name string) (uint64, bool) { return o.f.Constant(name) }
-
-// with returns a resolver of own, then of the format's fields, if any.
-func (f *packetFormat) with(own ownFields) session.Fields {
-	if f == nil {
-		return own
-	}
-	return ownAndFormat{own, f}
-}
-
 // moduleFormat implements daqiri.format(name | {field...} | {field = place, ...}, {items}).
 func moduleFormat(c *call) int {
 	o := c.options(2)
@@ -215,7 +123,7 @@ func (c *call) formatOf(n int) (*packetFormat, error) {
 		return c.formatText(n, c.Str(n, "format's name, or table that declares one")), nil
 	}
 	if isPlaces(t) {
-		f := &packetFormat{name: "of fields", places: c.fieldPlaces(n, "format", t)}
+		f := &packetFormat{name: "of fields", places: fieldPlaces(&c.Call, n, "format", t)}
 		for _, name := range f.places.Names() {
 			if _, known := session.FieldNamed(name); known {
 				c.ArgError(n, "every packet has a field '%s': choose another name", name)
@@ -223,24 +131,11 @@ func (c *call) formatOf(n int) (*packetFormat, error) {
 		}
 		return f, nil
 	}
-	made, err := c.declareHere(t)
+	made, err := declareHere(&c.Call, t)
 	if err != nil {
 		return nil, err
 	}
 	return c.rt.keepFormat(made)
-}
-
-// isPlaces reports whether a table has the form {field = place, ...}.
-func isPlaces(t *lua.LTable) bool {
-	if t.Len() > 0 || t.RawGetString("struct") != lua.LNil {
-		return false
-	}
-	places := true
-	t.ForEach(func(k, v lua.LValue) {
-		_, table := v.(*lua.LTable)
-		places = places && (table || !slices.Contains(formatKeys, k.String()))
-	})
-	return places
 }
 
 // keepFormat registers a declared format under its name, which must be unused.
@@ -302,6 +197,23 @@ func (c *call) formatText(n int, name string) *packetFormat {
 	return &packetFormat{name: name, f: made}
 }
 
+// libraryFormat returns a format of the process's library, loaded once.
+func (p *Process) libraryFormat(name string) (*format.Format, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.formats[name]; f != nil {
+		return f, nil
+	}
+	f, err := LibraryFormat(p.Library, name)
+	if err == nil && f != nil {
+		if p.formats == nil {
+			p.formats = map[string]*format.Format{}
+		}
+		p.formats[name] = f
+	}
+	return f, err
+}
+
 // formatArg reads argument n, a format or the name of one; nil if absent.
 func (c *call) formatArg(n int) *packetFormat {
 	switch v := c.Arg(n).(type) {
@@ -344,28 +256,6 @@ func (o *options) format() *packetFormat {
 		}
 		return f
 	}
-}
-
-// field returns a field of the format at a fixed place, or a standard field.
-func (f *packetFormat) field(name string) (session.Field, error) {
-	if f != nil {
-		if x, ok := f.Field(name); ok {
-			return x, nil
-		}
-		if _, ok := session.FieldNamed(name); !ok {
-			return session.Field{}, fmt.Errorf("%s", row.Unknown("field", name, append(f.names(), session.FieldNames()...)))
-		}
-	}
-	return namedField(name)
-}
-
-// moves reports whether the named field of the format has a varying offset, or is absent from some packets.
-func (f *packetFormat) moves(name string) bool {
-	if f == nil {
-		return false
-	}
-	_, ok := f.Derived(name)
-	return ok
 }
 
 // selector compiles a condition once per format, or once per state without a format.
@@ -421,7 +311,7 @@ func (c *call) notSuch(why string) int {
 func (rt *Runtime) readTable(read []format.Read) *lua.LTable {
 	t := rt.root.NewTable()
 	for _, r := range read {
-		t.RawSetString(r.Name, rt.readValue(r))
+		t.RawSetString(r.Name, readValue(rt.root, r, rt.integer))
 	}
 	return t
 }

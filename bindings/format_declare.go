@@ -3,6 +3,7 @@ package bindings
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -85,7 +86,7 @@ func strange(t *lua.LTable, known []string) string {
 
 // texts reads string values of a table.
 func (d *declaration) texts(r format.Row, t *lua.LTable, keys map[string]*string) error {
-	for _, key := range sortedStrings(mapKeys(keys)) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		switch v := t.RawGetString(key).(type) {
 		case *lua.LNilType:
 		case lua.LString:
@@ -95,13 +96,6 @@ func (d *declaration) texts(r format.Row, t *lua.LTable, keys map[string]*string
 		}
 	}
 	return nil
-}
-
-func mapKeys[V any](m map[string]V) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	return keys
 }
 
 func (d *declaration) head(t *lua.LTable) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func checkVector(f *format.Format, v lua.LValue) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range sortedStrings(mapKeys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		r, there := got[name]
 		if !there {
 			return fmt.Errorf("the packet has no '%s'", name)
@@ -160,25 +161,8 @@ func LibraryFormat(library fs.FS, name string) (*format.Format, error) {
 	return LoadFormat("stdlib/"+file, string(source))
 }
 
-// libraryFormat returns a format of the process's library, loaded once.
-func (p *Process) libraryFormat(name string) (*format.Format, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if f := p.formats[name]; f != nil {
-		return f, nil
-	}
-	f, err := LibraryFormat(p.Library, name)
-	if err == nil && f != nil {
-		if p.formats == nil {
-			p.formats = map[string]*format.Format{}
-		}
-		p.formats[name] = f
-	}
-	return f, err
-}
-
 // declareHere builds the format from a table in the running call, whose script line locates its source.
-func (c *call) declareHere(t *lua.LTable) (*format.Format, error) {
+func declareHere(c *row.Call, t *lua.LTable) (*format.Format, error) {
 	dbg, ok := c.L.GetStack(1)
 	if !ok {
 		return declared(t, "", nil)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
@@ -12,25 +13,25 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
-// readValue converts a decoded field to a Lua value: numbers as in the packet, addresses as text.
-func (rt *Runtime) readValue(r format.Read) lua.LValue {
+// readValue converts a decoded field to a Lua value: numbers as in the packet, addresses as text. integer converts a 64-bit number.
+func readValue(L *lua.LState, r format.Read, integer func(uint64) lua.LValue) lua.LValue {
 	if r.Items != nil {
-		list := rt.root.NewTable()
+		list := L.NewTable()
 		for _, one := range r.Items {
-			item := rt.root.NewTable()
+			item := L.NewTable()
 			for _, x := range one {
-				item.RawSetString(x.Name, rt.readValue(x))
+				item.RawSetString(x.Name, readValue(L, x, integer))
 			}
 			list.Append(item)
 		}
 		return list
 	}
 	if r.Field == nil {
-		return rt.integer(r.Raw)
+		return integer(r.Raw)
 	}
 	switch r.Field.Kind {
 	case format.Signed:
-		if v := int64(r.Raw); absolute(v) > row.MaxInt {
+		if v := int64(r.Raw); v > row.MaxInt || v < -row.MaxInt {
 			return lua.LString(strconv.FormatInt(v, 10))
 		}
 		return lua.LNumber(int64(r.Raw))
@@ -41,7 +42,7 @@ func (rt *Runtime) readValue(r format.Read) lua.LValue {
 	case format.MAC, format.IPv4, format.IPv6:
 		return lua.LString(addressText(r))
 	}
-	return rt.integer(r.Raw)
+	return integer(r.Raw)
 }
 
 func floatOf(raw uint64, bits int) float64 {
@@ -118,7 +119,7 @@ func givenValues(f *format.Format, t *lua.LTable, skip ...string) (given map[str
 		var g format.Given
 		var bad error
 		switch {
-		case contains(skip, name):
+		case slices.Contains(skip, name):
 			return
 		case name == "payload":
 			text, ok := v.(lua.LString)
@@ -139,15 +140,6 @@ func givenValues(f *format.Format, t *lua.LTable, skip ...string) (given map[str
 		}
 	})
 	return given, payload, err
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func givenItems(l *format.List, v lua.LValue) (items []map[string]uint64, err error) {

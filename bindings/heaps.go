@@ -1,6 +1,8 @@
 package bindings
 
 import (
+	"slices"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/runtime/format"
@@ -42,7 +44,7 @@ func sessionHeaps(c *call) int {
 
 // heapRule sets the defaults of a SPEAD format's field names.
 func (o *options) heapRule(h *session.HeapsOptions, f *packetFormat) {
-	known := func(name string) bool { return f != nil && (f.moves(name) || contains(f.names(), name)) }
+	known := func(name string) bool { return f != nil && (f.moves(name) || slices.Contains(f.Names(), name)) }
 	if h.ID == "" && known("heap_cnt") {
 		h.ID = "heap_cnt"
 	}

@@ -2,7 +2,6 @@ package bindings
 
 import (
 	"fmt"
-	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -134,7 +133,7 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 func (o *options) placed(key string, in *packetFormat) (f session.Field, name string) {
 	switch v := o.Get(key).(type) {
 	case *lua.LTable:
-		_, f = o.c.placedField(o.Arg, v)
+		_, f = placedField(o.Call, o.Arg, v)
 	case lua.LString:
 		var err error
 		if in.moves(string(v)) {
@@ -151,16 +150,6 @@ func (o *options) placed(key string, in *packetFormat) (f session.Field, name st
 	return f, name
 }
 
-// ownFields are names for the expressions of one call: {name = {bit_offset = ..., bit_width = ...}, ...}.
-type ownFields map[string]session.Field
-
-func (f ownFields) Field(name string) (session.Field, bool) {
-	x, ok := f[name]
-	return x, ok
-}
-
-func (f ownFields) Names() []string { return slices.Sorted(maps.Keys(f)) }
-
 func (o *options) ownFields(key string) ownFields {
 	own := ownFields{}
 	t, ok := o.Get(key).(*lua.LTable)
@@ -170,21 +159,7 @@ func (o *options) ownFields(key string) ownFields {
 	if !ok {
 		return own
 	}
-	return o.c.fieldPlaces(o.Arg, key, t)
-}
-
-// fieldPlaces reads {name = {place...}, ...}; what names the owner in errors.
-func (c *call) fieldPlaces(n int, what string, t *lua.LTable) ownFields {
-	own := ownFields{}
-	t.ForEach(func(k, v lua.LValue) {
-		place, isTable := v.(*lua.LTable)
-		if name, isText := k.(lua.LString); isText && isTable {
-			_, own[string(name)] = c.placedField(n, place)
-			return
-		}
-		c.ArgError(n, "%s: %s = %s: a name and a table with the field's place expected", what, k, row.Describe(v))
-	})
-	return own
+	return fieldPlaces(o.Call, o.Arg, key, t)
 }
 
 func (o *options) flowIDs(key string) []uint32 {

@@ -2,18 +2,11 @@ package bindings
 
 import (
 	"cmp"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
-	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -44,7 +37,7 @@ func sessionRewrite(c *call) int {
 	}
 	names := slices.Concat(session.FieldNames(), wideNames)
 	if f != nil {
-		names = append(f.names(), names...)
+		names = append(f.Names(), names...)
 	}
 	opts := c.optionsAndFields(1, names)
 	rules := opts.rewrites(f)
@@ -97,7 +90,7 @@ func (o *options) rewrites(f *packetFormat) []session.Rewrite {
 		}
 	})
 	var rules []session.Rewrite
-	for _, e := range o.c.fieldEntries(o.Arg, fields, f, "", "step", "value") {
+	for _, e := range fieldEntries(o.Call, o.Arg, fields, f, "", "step", "value") {
 		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
 			e.value = o.autoAddress(e.name)
 		}
@@ -126,7 +119,7 @@ func (o *options) perLoop(v lua.LValue, f *packetFormat) []session.Rewrite {
 		o.Wrong("per_loop", "a table of fields expected, got %s", row.Describe(v))
 	}
 	var rules []session.Rewrite
-	for _, e := range o.c.fieldEntries(o.Arg, t, f, "", "step") {
+	for _, e := range fieldEntries(o.Call, o.Arg, t, f, "", "step") {
 		step := e.value
 		if at, ok := e.value.(*lua.LTable); ok {
 			step = at.RawGetString("step")
@@ -141,122 +134,4 @@ func (o *options) perLoop(v lua.LValue, f *packetFormat) []session.Rewrite {
 		rules = append(rules, session.Rewrite{Field: e.f, Place: e.place, PerLoop: true, Step: uint64(n)})
 	}
 	return rules
-}
-
-func (e *fieldEntry) changeable() error {
-	if e.item {
-		return errors.New("items of a list can't be changed")
-	}
-	return nil
-}
-
-// rewrite returns the rewrites of the entry's field.
-func (e *fieldEntry) rewrite() ([]session.Rewrite, error) {
-	if err := e.changeable(); err != nil {
-		return nil, err
-	}
-	t, ok := e.value.(*lua.LTable)
-	if !ok || t.Len() > 0 || t.RawGetString("bit_width") != lua.LNil {
-		return e.parts()
-	}
-	maps, err := e.maps(t)
-	return []session.Rewrite{{Field: e.f, Place: e.place, Low: e.low, Maps: maps}}, err
-}
-
-// maps reads {["old"] = new, ...}, sorted with the longest prefixes first.
-func (e *fieldEntry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
-	var list []session.RewriteMap
-	var fault error
-	t.ForEach(func(k, v lua.LValue) {
-		m, err := e.mapOf(k, v)
-		if err != nil {
-			fault = cmp.Or(fault, err)
-			return
-		}
-		list = append(list, m)
-	})
-	if len(list) == 0 && fault == nil {
-		fault = errors.New("a value, {start, step} or a table by old values expected, got an empty table")
-	}
-	slices.SortFunc(list, func(a, b session.RewriteMap) int {
-		return cmp.Or(cmp.Compare(b.Mask, a.Mask), cmp.Compare(b.LowMask, a.LowMask), cmp.Compare(a.From, b.From))
-	})
-	return list, fault
-}
-
-func (e *fieldEntry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
-	key, ok := k.(lua.LString)
-	if !ok {
-		return m, fmt.Errorf("old values are text, as in { [\"7148\"] = 7149 }, got %s", row.Describe(k))
-	}
-	if to, ok := v.(lua.LString); ok && strings.Contains(string(key)+string(to), "/") {
-		return e.mapOfPrefixes(string(key), string(to))
-	}
-	if e.low != nil {
-		m.Mask, m.LowMask = ^uint64(0), ^uint64(0)
-		if m.From, m.LowFrom, err = halves(key); err == nil {
-			m.To, m.LowTo, err = halves(v)
-		}
-		return m, err
-	}
-	if m.From, err = e.old(string(key)); err != nil {
-		return m, err
-	}
-	m.Mask = ^uint64(0) >> (64 - e.f.BitWidth)
-	m.To, err = e.raw(v)
-	return m, err
-}
-
-// old converts a value given as a key.
-func (e *fieldEntry) old(text string) (uint64, error) {
-	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
-		v, err := e.raw(lua.LNumber(n))
-		return v & (^uint64(0) >> (64 - e.f.BitWidth)), err
-	}
-	return e.raw(lua.LString(text))
-}
-
-func (e *fieldEntry) mapOfPrefixes(from, to string) (m session.RewriteMap, err error) {
-	if e.low == nil && !strings.HasPrefix(e.name, "ipv4_") && (e.row == nil || e.row.Kind != format.IPv4) {
-		return m, fmt.Errorf("%q: prefixes are for IPv4 and IPv6 addresses", from)
-	}
-	a, err := e.prefix(from)
-	if err != nil {
-		return m, err
-	}
-	b, err := e.prefix(to)
-	if err != nil {
-		return m, err
-	}
-	if a.Bits() != b.Bits() {
-		return m, fmt.Errorf("%q and %q are of different length", from, to)
-	}
-	if e.low != nil {
-		m.Mask, m.LowMask = ^uint64(0)<<(64-min(a.Bits(), 64)), ^uint64(0)<<(64-max(a.Bits()-64, 0))
-		m.From, m.LowFrom = addressHalves(a.Addr())
-		m.To, m.LowTo = addressHalves(b.Addr())
-		return m, nil
-	}
-	m.Mask = uint64(^uint32(0)) << (32 - a.Bits()) & uint64(^uint32(0))
-	m.From, m.To = ipv4Number(a.Addr()), ipv4Number(b.Addr())
-	return m, nil
-}
-
-func (e *fieldEntry) prefix(text string) (netip.Prefix, error) {
-	p, err := netip.ParsePrefix(text)
-	if e.low == nil && (err != nil || !p.Addr().Is4()) {
-		return p, fmt.Errorf("%q is not an IPv4 prefix such as 10.1.0.0/16", text)
-	}
-	if e.low != nil && (err != nil || p.Addr().Is4()) {
-		return p, fmt.Errorf("%q is not an IPv6 prefix such as 2001:db8::/32", text)
-	}
-	if p != p.Masked() {
-		return p, fmt.Errorf("%q has bits behind its prefix: %s is meant, or another length", text, p.Masked())
-	}
-	return p, nil
-}
-
-func ipv4Number(a netip.Addr) uint64 {
-	b := a.As4()
-	return uint64(binary.BigEndian.Uint32(b[:]))
 }

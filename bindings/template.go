@@ -125,18 +125,6 @@ func (c *call) templateFormat() *packetFormat {
 	return newOptions(c, 1, t).format()
 }
 
-// settable returns the names for which a template accepts values.
-func (f *packetFormat) settable() []string {
-	if f == nil || f.f == nil {
-		return nil
-	}
-	names := f.f.Names()
-	for _, l := range f.f.Lists {
-		names = append(names, l.List)
-	}
-	return names
-}
-
 // formatHeader returns the encoded header for a payload.
 func (o *options) formatHeader(f *packetFormat, payload string) string {
 	if f == nil || f.f == nil {
@@ -195,7 +183,7 @@ func (o *options) vary(data []byte, at layout) []session.Vary {
 	}
 	var list []session.Vary
 	f := o.format()
-	for _, e := range o.c.fieldEntries(o.Arg, t, f, "", varyKeys...) {
+	for _, e := range fieldEntries(o.Call, o.Arg, t, f, "", varyKeys...) {
 		if err := e.tooWide(); err != nil {
 			o.Wrong("vary", "%s: %v", e.name, err)
 		}
