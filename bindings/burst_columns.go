@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -157,16 +158,16 @@ func burstSet(c *call) int {
 	}
 	c.Check(b.b.Writable())
 	set := b.b.N()
-	for _, e := range fieldEntries(&c.Call, 1, t, c.formatArg(2), "checksums", "step", "value") {
-		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
-			e.value = c.autoField(b.b.Queue(), e.name, t)
+	for _, e := range luaformat.Entries(&c.Call, 1, t, c.formatArg(2), "checksums", "step", "value") {
+		if e.Value == lua.LString("auto") && (e.Name == "eth_src" || e.Name == "eth_dst") {
+			e.Value = c.autoField(b.b.Queue(), e.Name, t)
 		}
-		if err := e.changeable(); err != nil {
-			c.ArgError(1, "field '%s': %v", e.name, err)
+		if err := e.Changeable(); err != nil {
+			c.ArgError(1, "field '%s': %v", e.Name, err)
 		}
-		parts, err := e.parts()
+		parts, err := e.Parts()
 		if err != nil {
-			c.ArgError(1, "field '%s': %v", e.name, err)
+			c.ArgError(1, "field '%s': %v", e.Name, err)
 		}
 		for _, p := range parts {
 			n := 0

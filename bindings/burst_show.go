@@ -10,6 +10,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -66,28 +67,28 @@ func (o *options) textList(key string) (list []string) {
 }
 
 // shownRows returns the table rows of the first n packets: the fields read by column, and the decoded fields of the format.
-func (c *call) shownRows(b *burst, f *packetFormat, names []string, n int) [][]string {
+func (c *call) shownRows(b *burst, f *luaformat.Format, names []string, n int) [][]string {
 	rows := make([][]string, n)
 	for i := range rows {
 		rows[i] = append(make([]string, 0, len(names)+1), fmt.Sprint(i+1))
 	}
 	read := make([]map[string]format.Read, n)
 	for _, name := range names {
-		if f != nil && f.f != nil && slices.Contains(f.f.Names(), name) {
+		if f != nil && f.Declared != nil && slices.Contains(f.Declared.Names(), name) {
 			for i := range rows {
 				if read[i] == nil {
-					read[i] = decodedPacket(b, f.f, i)
+					read[i] = decodedPacket(b, f.Declared, i)
 				}
 				text := "-"
 				if r, ok := read[i][name]; ok {
-					text = readText(r)
+					text = luaformat.ReadText(r)
 				}
 				rows[i] = append(rows[i], text)
 			}
 			continue
 		}
 		values, has := make([]uint64, b.b.N()), make([]uint8, b.b.N())
-		number, err := session.CompileNumber(name, f.fields())
+		number, err := session.CompileNumber(name, f.Fields())
 		if err == nil {
 			_, err = b.b.Eval(number, values, has)
 		}
@@ -95,7 +96,7 @@ func (c *call) shownRows(b *burst, f *packetFormat, names []string, n int) [][]s
 		for i := range rows {
 			text := "-"
 			if has[i] != 0 {
-				text = fieldText(name, values[i], number.Signed)
+				text = luaformat.FieldText(name, values[i], number.Signed)
 			}
 			rows[i] = append(rows[i], text)
 		}

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -103,10 +104,10 @@ func burstColumn(c *call) int {
 			return c.numberColumn(b, string(text), format)
 		}
 	}
-	if text, ok := c.Arg(1).(lua.LString); ok && format.moves(string(text)) {
+	if text, ok := c.Arg(1).(lua.LString); ok && format.Moves(string(text)) {
 		return c.numberColumn(b, string(text), format)
 	}
-	name, f := fieldArg(&c.Call, 1, format)
+	name, f := luaformat.FieldArg(&c.Call, 1, format)
 	values, has := c.rt.columnRoom(b.b.N())
 	n, err := b.b.Column(f, values, has)
 	c.Check(err)
@@ -114,12 +115,12 @@ func burstColumn(c *call) int {
 }
 
 // numberColumn evaluates an expression such as "payload_len // 8" for each packet.
-func (c *call) numberColumn(b *burst, text string, f *packetFormat) int {
+func (c *call) numberColumn(b *burst, text string, f *luaformat.Format) int {
 	known := &c.rt.numbers
 	if f != nil {
-		known = &f.numbers
+		known = &f.Numbers
 	}
-	number, err := remembered(known, text, f.fields(), session.CompileNumber)
+	number, err := luaformat.Cached(known, text, f.Fields(), session.CompileNumber)
 	if err != nil {
 		c.ArgError(1, "%v", err)
 	}
@@ -208,7 +209,7 @@ func columnText(c *call) int {
 	if !col.present(i) {
 		return c.Push(lua.LNil)
 	}
-	return c.Push(lua.LString(fieldText(col.name, col.values.At(i), col.signed)))
+	return c.Push(lua.LString(luaformat.FieldText(col.name, col.values.At(i), col.signed)))
 }
 
 // columnSum returns the sum as a number, or as a u64 above 2^53.

@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
@@ -21,7 +22,7 @@ func columnShow(c *call) int {
 	for i := range texts {
 		texts[i] = "-"
 		if col.present(i) {
-			texts[i] = fieldText(col.name, col.values.At(i), col.signed)
+			texts[i] = luaformat.FieldText(col.name, col.values.At(i), col.signed)
 		}
 		wide = max(wide, len(texts[i]))
 	}

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -20,7 +21,7 @@ func sessionConvert(c *call) int {
 		AtPayload:         at.payload,
 		Header:            at.header,
 		Length:            at.length,
-		Fields:            f.fields(),
+		Fields:            f.Fields(),
 		Policy:            opts.Policy(session.Drop),
 	})
 	return c.pushStage(st, o, err)
@@ -36,20 +37,20 @@ type payloadPlace struct {
 
 // payloadPlace reads these options. A format's payload follows its header unless the options specify it, or packets are split: then the header is
 // in segment 0.
-func (o *options) payloadPlace(f *packetFormat, segment int) payloadPlace {
-	data := f != nil && f.f != nil && f.f.Spec.Data != ""
-	if f == nil || f.f == nil || segment > 0 || o.Has("at") || o.Has("payload_byte_offset") {
+func (o *options) payloadPlace(f *luaformat.Format, segment int) payloadPlace {
+	data := f != nil && f.Declared != nil && f.Declared.Spec.Data != ""
+	if f == nil || f.Declared == nil || segment > 0 || o.Has("at") || o.Has("payload_byte_offset") {
 		at := payloadPlace{offset: int(o.Whole("payload_byte_offset", 0, 0, 1<<20)), payload: o.choice("at", "start", "payload") == "payload"}
 		if data {
 			at.header = format.DataHeaderBytes + " * 0" // undefined for packets without data
 		}
 		return at
 	}
-	if f.f.Spec.Layer != "payload" {
-		o.Wrong("format", "%s is the header of another layer, behind which there are others: give at and payload_byte_offset", f.name)
+	if f.Declared.Spec.Layer != "payload" {
+		o.Wrong("format", "%s is the header of another layer, behind which there are others: give at and payload_byte_offset", f.Name)
 	}
-	at := payloadPlace{payload: true, length: f.f.PayloadText()}
-	n, fixed := f.f.Fixed()
+	at := payloadPlace{payload: true, length: f.Declared.PayloadText()}
+	n, fixed := f.Declared.Fixed()
 	if at.offset = n; !fixed || data {
 		at.offset, at.header = 0, format.DataHeaderBytes
 	}

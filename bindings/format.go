@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -47,27 +48,27 @@ var formatType = &typeDef{
 			> print(f.title)`},
 	},
 	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
-		f := self.(*packetFormat)
+		f := self.(*luaformat.Format)
 		switch key {
 		case lua.LString("name"):
-			return lua.LString(f.name)
+			return lua.LString(f.Name)
 		case lua.LString("fields"):
 			return rt.list(f.Names())
 		case lua.LString("title"):
-			if f.f != nil {
-				return lua.LString(f.f.Spec.Title)
+			if f.Declared != nil {
+				return lua.LString(f.Declared.Spec.Title)
 			}
 			return lua.LString("")
 		case lua.LString("sequence"):
-			if f.f != nil && f.f.Spec.Sequence != "" {
-				return lua.LString(f.f.Spec.Sequence)
+			if f.Declared != nil && f.Declared.Spec.Sequence != "" {
+				return lua.LString(f.Declared.Spec.Sequence)
 			}
 			return lua.LNil
 		case lua.LString("header_bytes"):
-			if f.f == nil || f.f.Moves() {
+			if f.Declared == nil || f.Declared.Moves() {
 				return lua.LNil
 			}
-			n, _ := f.f.Fixed()
+			n, _ := f.Declared.Fixed()
 			return lua.LNumber(n)
 		}
 		return nil
@@ -96,8 +97,8 @@ var formatType = &typeDef{
 			> for _, v in ipairs(daqiri.format("chips"):vectors{ n = 2 }) do print(daqiri.hex(v.bytes), v.fields.seq) end`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
-		f, _ := row.Userdata[*packetFormat](c.L.Get(1))
-		return c.Push(lua.LString("format " + f.name))
+		f, _ := row.Userdata[*luaformat.Format](c.L.Get(1))
+		return c.Push(lua.LString("format " + f.Name))
 	}}},
 }
 
@@ -117,21 +118,21 @@ func moduleFormat(c *call) int {
 }
 
 // formatOf returns the format that argument n names or declares.
-func (c *call) formatOf(n int) (*packetFormat, error) {
+func (c *call) formatOf(n int) (*luaformat.Format, error) {
 	t, ok := c.Arg(n).(*lua.LTable)
 	if !ok {
 		return c.formatText(n, c.Str(n, "format's name, or table that declares one")), nil
 	}
-	if isPlaces(t) {
-		f := &packetFormat{name: "of fields", places: fieldPlaces(&c.Call, n, "format", t)}
-		for _, name := range f.places.Names() {
+	if luaformat.IsPlaces(t) {
+		f := &luaformat.Format{Name: "of fields", Places: luaformat.ReadPlaces(&c.Call, n, "format", t)}
+		for _, name := range f.Places.Names() {
 			if _, known := session.FieldNamed(name); known {
 				c.ArgError(n, "every packet has a field '%s': choose another name", name)
 			}
 		}
 		return f, nil
 	}
-	made, err := declareHere(&c.Call, t)
+	made, err := luaformat.DeclareHere(&c.Call, t)
 	if err != nil {
 		return nil, err
 	}
@@ -139,62 +140,62 @@ func (c *call) formatOf(n int) (*packetFormat, error) {
 }
 
 // keepFormat registers a declared format under its name, which must be unused.
-func (rt *Runtime) keepFormat(made *format.Format) (*packetFormat, error) {
+func (rt *Runtime) keepFormat(made *format.Format) (*luaformat.Format, error) {
 	name := made.Spec.Name
 	if name == "" {
-		return &packetFormat{name: "of fields", f: made}, nil
+		return &luaformat.Format{Name: "of fields", Declared: made}, nil
 	}
 	taken := func(by string) error {
 		return &format.Fault{File: made.Spec.File, Format: name, Line: made.Spec.Line, Msg: "the name is taken by " + by}
 	}
-	if had := rt.formats[name]; had != nil && had.f.Spec.File != "" && had.f.Spec.Line > 0 {
-		return nil, taken(fmt.Sprintf("the format that %s:%d declares", had.f.Spec.File, had.f.Spec.Line))
+	if had := rt.formats[name]; had != nil && had.Declared.Spec.File != "" && had.Declared.Spec.Line > 0 {
+		return nil, taken(fmt.Sprintf("the format that %s:%d declares", had.Declared.Spec.File, had.Declared.Spec.Line))
 	} else if had != nil {
 		return nil, taken("another format")
 	}
-	if slices.Contains(LibraryFormats(rt.Shared.Library), name) {
+	if slices.Contains(luaformat.LibraryNames(rt.Shared.Library), name) {
 		return nil, taken("a format of the library")
 	}
-	f := &packetFormat{name: name, f: made}
+	f := &luaformat.Format{Name: name, Declared: made}
 	rt.rememberFormat(f)
 	return f, nil
 }
 
-func (rt *Runtime) rememberFormat(f *packetFormat) {
+func (rt *Runtime) rememberFormat(f *luaformat.Format) {
 	if rt.formats == nil {
-		rt.formats = map[string]*packetFormat{}
+		rt.formats = map[string]*luaformat.Format{}
 	}
-	rt.formats[f.name] = f
+	rt.formats[f.Name] = f
 }
 
 // withItems returns the format with names for items of its list.
-func (o *options) withItems(f *packetFormat) *packetFormat {
-	if f.f == nil || !f.f.HasItems() {
-		o.Wrong("items", "%s has no list of items", f.name)
+func (o *options) withItems(f *luaformat.Format) *luaformat.Format {
+	if f.Declared == nil || !f.Declared.HasItems() {
+		o.Wrong("items", "%s has no list of items", f.Name)
 	}
-	items, err := namedNumbers(o.Get("items"))
+	items, err := luaformat.NamedNumbers(o.Get("items"))
 	if err != nil {
 		o.Wrong("items", "%v", err)
 	}
-	made, err := f.f.WithItems(items, formatOptions)
+	made, err := f.Declared.WithItems(items, luaformat.Options)
 	if err != nil {
 		o.Wrong("items", "%v", err)
 	}
-	return &packetFormat{name: f.name, f: made}
+	return &luaformat.Format{Name: f.Name, Declared: made}
 }
 
 // formatText returns the format of that name.
-func (c *call) formatText(n int, name string) *packetFormat {
+func (c *call) formatText(n int, name string) *luaformat.Format {
 	if f := c.rt.formats[name]; f != nil {
 		return f
 	}
 	made, err := c.rt.Shared.libraryFormat(name)
 	c.Check(err)
 	if made == nil {
-		known := append(LibraryFormats(c.rt.Shared.Library), slices.Sorted(maps.Keys(c.rt.formats))...)
+		known := append(luaformat.LibraryNames(c.rt.Shared.Library), slices.Sorted(maps.Keys(c.rt.formats))...)
 		c.ArgError(n, "%s", row.Unknown("format", name, known))
 	}
-	return &packetFormat{name: name, f: made}
+	return &luaformat.Format{Name: name, Declared: made}
 }
 
 // libraryFormat returns a format of the process's library, loaded once.
@@ -204,7 +205,7 @@ func (p *Process) libraryFormat(name string) (*format.Format, error) {
 	if f := p.formats[name]; f != nil {
 		return f, nil
 	}
-	f, err := LibraryFormat(p.Library, name)
+	f, err := luaformat.FromLibrary(p.Library, name)
 	if err == nil && f != nil {
 		if p.formats == nil {
 			p.formats = map[string]*format.Format{}
@@ -215,14 +216,14 @@ func (p *Process) libraryFormat(name string) (*format.Format, error) {
 }
 
 // formatArg reads argument n, a format or the name of one; nil if absent.
-func (c *call) formatArg(n int) *packetFormat {
+func (c *call) formatArg(n int) *luaformat.Format {
 	switch v := c.Arg(n).(type) {
 	case *lua.LNilType:
 		return nil
 	case lua.LString:
 		return c.usedFormat(n, string(v))
 	}
-	f, ok := row.Userdata[*packetFormat](c.Arg(n))
+	f, ok := row.Userdata[*luaformat.Format](c.Arg(n))
 	if !ok {
 		c.Wanted(n, "format")
 	}
@@ -230,12 +231,12 @@ func (c *call) formatArg(n int) *packetFormat {
 }
 
 // usedFormat is formatText with a cache, so that compiled conditions are reused.
-func (c *call) usedFormat(n int, name string) *packetFormat {
+func (c *call) usedFormat(n int, name string) *luaformat.Format {
 	f := c.formatText(n, name)
 	if c.rt.used == nil {
-		c.rt.used = map[string]*packetFormat{}
+		c.rt.used = map[string]*luaformat.Format{}
 	}
-	if had := c.rt.used[name]; had != nil && had.f == f.f {
+	if had := c.rt.used[name]; had != nil && had.Declared == f.Declared {
 		return had
 	}
 	c.rt.used[name] = f
@@ -243,14 +244,14 @@ func (c *call) usedFormat(n int, name string) *packetFormat {
 }
 
 // format reads the option "format"; nil if absent.
-func (o *options) format() *packetFormat {
+func (o *options) format() *luaformat.Format {
 	switch v := o.Get("format").(type) {
 	case *lua.LNilType:
 		return nil
 	case lua.LString:
 		return o.c.formatText(o.Arg, string(v))
 	default:
-		f, ok := row.Userdata[*packetFormat](v)
+		f, ok := row.Userdata[*luaformat.Format](v)
 		if !ok {
 			o.Wrong("format", "a format, or the name of one, expected, got %s", row.Describe(v))
 		}
@@ -259,12 +260,12 @@ func (o *options) format() *packetFormat {
 }
 
 // selector compiles a condition once per format, or once per state without a format.
-func (c *call) selector(n int, f *packetFormat) *session.Selector {
+func (c *call) selector(n int, f *luaformat.Format) *session.Selector {
 	known := &c.rt.selectors
 	if f != nil {
-		known = &f.selectors
+		known = &f.Selectors
 	}
-	sel, err := remembered(known, c.Str(n, "condition"), f.fields(), session.CompileSelector)
+	sel, err := luaformat.Cached(known, c.Str(n, "condition"), f.Fields(), session.CompileSelector)
 	if err != nil {
 		c.ArgError(n, "%v", err)
 	}
@@ -273,11 +274,11 @@ func (c *call) selector(n int, f *packetFormat) *session.Selector {
 
 // selfFormat returns self, a declared format.
 func selfFormat(c *call) *format.Format {
-	f := receiver[*packetFormat](c, "format")
-	if f.f == nil {
+	f := receiver[*luaformat.Format](c, "format")
+	if f.Declared == nil {
 		c.Raise("'%s' is for formats that declare a header, and this one has places alone", c.Name)
 	}
-	return f.f
+	return f.Declared
 }
 
 func formatDecode(c *call) int {
@@ -311,14 +312,14 @@ func (c *call) notSuch(why string) int {
 func (rt *Runtime) readTable(read []format.Read) *lua.LTable {
 	t := rt.root.NewTable()
 	for _, r := range read {
-		t.RawSetString(r.Name, readValue(rt.root, r, rt.integer))
+		t.RawSetString(r.Name, luaformat.ReadValue(rt.root, r, rt.integer))
 	}
 	return t
 }
 
 func formatEncode(c *call) int {
 	f := selfFormat(c)
-	given, payload, err := givenValues(f, c.Table(1, "table of values"))
+	given, payload, err := luaformat.GivenValues(f, c.Table(1, "table of values"))
 	var bytes []byte
 	if err == nil {
 		bytes, err = f.Encode(given, payload)

@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/runtime/control"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -26,7 +27,7 @@ func FuzzFormat(f *testing.F) {
 		if endless.MatchString(source) {
 			t.Skip()
 		}
-		format, err := LoadFormat("fuzz.lua", source)
+		format, err := luaformat.Load("fuzz.lua", source)
 		if err != nil {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -145,7 +146,7 @@ func (o *options) destination(i *session.Interface, to netip.Addr) []byte {
 }
 
 func (o *options) parseMAC(key, text string) []byte {
-	mac, err := parseMAC(text)
+	mac, err := luaformat.ParseMAC(text)
 	if err != nil {
 		o.Wrong(key, "%v", err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -17,7 +18,7 @@ func sessionHeaps(c *call) int {
 	f := opts.format()
 	h := session.HeapsOptions{
 		MemoryRegion:   opts.Str("memory_region", ""),
-		Fields:         f.with(opts.ownFields("fields")),
+		Fields:         f.With(opts.ownFields("fields")),
 		ID:             opts.Str("id", ""),
 		Offset:         opts.Str("offset", ""),
 		Size:           opts.Str("size", ""),
@@ -32,8 +33,8 @@ func sessionHeaps(c *call) int {
 	opts.heapRule(&h, f)
 	at := opts.payloadPlace(f, h.Segment)
 	h.PayloadByteOffset, h.AtPayload, h.Header, h.Length = at.offset, at.payload, at.header, at.length
-	if f != nil && f.f != nil {
-		h.Items = itemList(f.f)
+	if f != nil && f.Declared != nil {
+		h.Items = itemList(f.Declared)
 	}
 	st, err := o.s.Heaps(opts.Str("name", ""), h)
 	if err == nil {
@@ -43,8 +44,8 @@ func sessionHeaps(c *call) int {
 }
 
 // heapRule sets the defaults of a SPEAD format's field names.
-func (o *options) heapRule(h *session.HeapsOptions, f *packetFormat) {
-	known := func(name string) bool { return f != nil && (f.moves(name) || slices.Contains(f.Names(), name)) }
+func (o *options) heapRule(h *session.HeapsOptions, f *luaformat.Format) {
+	known := func(name string) bool { return f != nil && (f.Moves(name) || slices.Contains(f.Names(), name)) }
 	if h.ID == "" && known("heap_cnt") {
 		h.ID = "heap_cnt"
 	}
@@ -88,11 +89,11 @@ func heapItems(rt *Runtime, b *burst, a *session.Aggregate) lua.LValue {
 		return lua.LNil
 	}
 	list := rt.root.NewTable()
-	f, _ := v.(*packetFormat)
-	if f == nil || f.f == nil || len(f.f.Lists) == 0 {
+	f, _ := v.(*luaformat.Format)
+	if f == nil || f.Declared == nil || len(f.Declared.Lists) == 0 {
 		return list
 	}
-	l := f.f.Lists[0]
+	l := f.Declared.Lists[0]
 	for _, raw := range a.Items {
 		item, left := rt.root.NewTable(), l.ItemBits()
 		for _, r := range l.Rows {

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -24,7 +25,7 @@ func sessionReorder(c *call) int {
 		MemoryRegion:   opts.Str("memory_region", ""),
 		Offset:         opts.Str("offset", ""),
 		Extra:          opts.Str("extra", ""),
-		Fields:         f.with(opts.ownFields("fields")),
+		Fields:         f.With(opts.ownFields("fields")),
 		SlotBytes:      int(opts.Size("slot_bytes")),
 		PacketBytes:    int(opts.Size("packet_bytes")),
 		Segment:        int(opts.Whole("segment", 1, 1, 4)) - 1,
@@ -46,10 +47,10 @@ func sessionReorder(c *call) int {
 }
 
 // placeRule reads how packets are placed: by a sequence number, with or without a batch number, or by expressions.
-func (o *options) placeRule(r *session.ReorderOptions, f *packetFormat) {
-	if f != nil && f.f != nil && f.f.Spec.Sequence != "" && o.Has("packets_per_batch") && !o.Has("sequence_number") {
-		o.numbersStream(f.f.Spec)
-		o.Table.RawSetString("sequence_number", lua.LString(f.f.Spec.Sequence))
+func (o *options) placeRule(r *session.ReorderOptions, f *luaformat.Format) {
+	if f != nil && f.Declared != nil && f.Declared.Spec.Sequence != "" && o.Has("packets_per_batch") && !o.Has("sequence_number") {
+		o.numbersStream(f.Declared.Spec)
+		o.Table.RawSetString("sequence_number", lua.LString(f.Declared.Spec.Sequence))
 	}
 	if !o.Has("sequence_number") {
 		o.Need("batch", "slot", "slots")
@@ -109,7 +110,7 @@ func (o *options) source(r *session.ReorderOptions) {
 	r.Source = o.Str("source", "")
 	number, err := session.CompileNumber(r.Source, r.Fields)
 	if err == nil { // the stage reports the error
-		r.SourceText = func(v uint64) string { return fieldText(r.Source, v, number.Signed) }
+		r.SourceText = func(v uint64) string { return luaformat.FieldText(r.Source, v, number.Signed) }
 	}
 }
 
@@ -130,18 +131,18 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 }
 
 // placed reads a field: its place, or its name, which is also returned if the offset varies between packets.
-func (o *options) placed(key string, in *packetFormat) (f session.Field, name string) {
+func (o *options) placed(key string, in *luaformat.Format) (f session.Field, name string) {
 	switch v := o.Get(key).(type) {
 	case *lua.LTable:
-		_, f = placedField(o.Call, o.Arg, v)
+		_, f = luaformat.Placed(o.Call, o.Arg, v)
 	case lua.LString:
 		var err error
-		if in.moves(string(v)) {
+		if in.Moves(string(v)) {
 			d, _ := in.Derived(string(v))
-			if f, name = sessionField(d.Field), string(v); d.Find != nil {
+			if f, name = luaformat.SessionField(d.Field), string(v); d.Find != nil {
 				f.BitWidth = uint16(d.Find.ValueBits)
 			}
-		} else if f, err = in.field(string(v)); err != nil {
+		} else if f, err = in.Find(string(v)); err != nil {
 			o.Wrong(key, "%v", err)
 		}
 	default:
@@ -150,8 +151,8 @@ func (o *options) placed(key string, in *packetFormat) (f session.Field, name st
 	return f, name
 }
 
-func (o *options) ownFields(key string) ownFields {
-	own := ownFields{}
+func (o *options) ownFields(key string) luaformat.Places {
+	own := luaformat.Places{}
 	t, ok := o.Get(key).(*lua.LTable)
 	if !ok && o.Has(key) {
 		o.Wrong(key, "a table of fields by name expected, got %s", row.Describe(o.Get(key)))
@@ -159,7 +160,7 @@ func (o *options) ownFields(key string) ownFields {
 	if !ok {
 		return own
 	}
-	return fieldPlaces(o.Call, o.Arg, key, t)
+	return luaformat.ReadPlaces(o.Call, o.Arg, key, t)
 }
 
 func (o *options) flowIDs(key string) []uint32 {

@@ -6,6 +6,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -31,11 +32,11 @@ const rewriteRows = `. name? string: of its line in the ledger
 
 func sessionRewrite(c *call) int {
 	o := selfSession(c)
-	var f *packetFormat
+	var f *luaformat.Format
 	if t, ok := c.Arg(1).(*lua.LTable); ok {
 		f = newOptions(c, 1, t).format()
 	}
-	names := slices.Concat(session.FieldNames(), wideNames)
+	names := slices.Concat(session.FieldNames(), luaformat.WideNames)
 	if f != nil {
 		names = append(f.Names(), names...)
 	}
@@ -82,7 +83,7 @@ func (o *options) rewriteChecksums() session.Csum {
 }
 
 // rewrites reads the fields given beside the options.
-func (o *options) rewrites(f *packetFormat) []session.Rewrite {
+func (o *options) rewrites(f *luaformat.Format) []session.Rewrite {
 	fields := o.c.L.NewTable()
 	o.Table.ForEach(func(k, v lua.LValue) {
 		if name, ok := k.(lua.LString); !ok || !o.c.Keys.Known[string(name)] {
@@ -90,13 +91,13 @@ func (o *options) rewrites(f *packetFormat) []session.Rewrite {
 		}
 	})
 	var rules []session.Rewrite
-	for _, e := range fieldEntries(o.Call, o.Arg, fields, f, "", "step", "value") {
-		if e.value == lua.LString("auto") && (e.name == "eth_src" || e.name == "eth_dst") {
-			e.value = o.autoAddress(e.name)
+	for _, e := range luaformat.Entries(o.Call, o.Arg, fields, f, "", "step", "value") {
+		if e.Value == lua.LString("auto") && (e.Name == "eth_src" || e.Name == "eth_dst") {
+			e.Value = o.autoAddress(e.Name)
 		}
-		list, err := e.rewrite()
+		list, err := e.Rewrites()
 		if err != nil {
-			o.Raise("field '%s': %v", e.name, err)
+			o.Raise("field '%s': %v", e.Name, err)
 		}
 		rules = append(rules, list...)
 	}
@@ -113,25 +114,25 @@ func (o *options) autoAddress(name string) lua.LValue {
 	return o.c.autoField(q.q, name, o.Table)
 }
 
-func (o *options) perLoop(v lua.LValue, f *packetFormat) []session.Rewrite {
+func (o *options) perLoop(v lua.LValue, f *luaformat.Format) []session.Rewrite {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		o.Wrong("per_loop", "a table of fields expected, got %s", row.Describe(v))
 	}
 	var rules []session.Rewrite
-	for _, e := range fieldEntries(o.Call, o.Arg, t, f, "", "step") {
-		step := e.value
-		if at, ok := e.value.(*lua.LTable); ok {
+	for _, e := range luaformat.Entries(o.Call, o.Arg, t, f, "", "step") {
+		step := e.Value
+		if at, ok := e.Value.(*lua.LTable); ok {
 			step = at.RawGetString("step")
 		}
 		n, err := row.WholeNumber(step, -row.MaxInt, row.MaxInt)
 		if err == nil {
-			err = cmp.Or(e.changeable(), e.tooWide())
+			err = cmp.Or(e.Changeable(), e.TooWide())
 		}
 		if err != nil {
-			o.Wrong("per_loop", "field '%s': %v", e.name, err)
+			o.Wrong("per_loop", "field '%s': %v", e.Name, err)
 		}
-		rules = append(rules, session.Rewrite{Field: e.f, Place: e.place, PerLoop: true, Step: uint64(n)})
+		rules = append(rules, session.Rewrite{Field: e.Field, Place: e.Place, PerLoop: true, Step: uint64(n)})
 	}
 	return rules
 }

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/runtime/memory"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -55,8 +56,8 @@ type Runtime struct {
 	stopped   string // reason of a requested stop
 	selectors map[string]*session.Selector
 	numbers   map[string]*session.Number
-	formats   map[string]*packetFormat // declared by the script, by name
-	used      map[string]*packetFormat // cache of formats used by name
+	formats   map[string]*luaformat.Format // declared by the script, by name
+	used      map[string]*luaformat.Format // cache of formats used by name
 	listeners map[*session.Interface]*listener
 	noCall    *lua.LFunction  // __call of values that can't be called
 	bare      *lua.LTable     // metatable of types without one, with noCall

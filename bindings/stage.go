@@ -140,7 +140,7 @@ func sessionFilter(c *call) int {
 	opts.ExactlyOne("match", "pcap", "where")
 	cond := session.Condition{Where: opts.Str("where", ""), Pcap: opts.Str("pcap", "")}
 	if f := opts.format(); f != nil {
-		cond.Fields = f.fields()
+		cond.Fields = f.Fields()
 		if cond.Where == "" {
 			opts.Wrong("format", "it is for the fields of 'where'")
 		}

@@ -8,6 +8,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -51,9 +52,9 @@ var payloadOptions = []string{"bytes", "format", "payload", "payload_bytes", "va
 func queueTemplate(c *call) int {
 	q := selfQueue(c, false)
 	f := c.templateFormat()
-	o := c.options(1, f.settable()...)
+	o := c.options(1, f.Settable()...)
 	if q.q.Layer() != "frame" {
-		o.Allow(slices.Concat(payloadOptions, f.settable()))
+		o.Allow(slices.Concat(payloadOptions, f.Settable()))
 	}
 	data := []byte(o.Str("bytes", ""))
 	var at layout
@@ -67,7 +68,7 @@ func queueTemplate(c *call) int {
 		if q.q.Layer() == session.LayerFrame {
 			at = layoutOf(data)
 		}
-		for _, key := range f.settable() {
+		for _, key := range f.Settable() {
 			if o.Has(key) {
 				o.Wrong(key, "has no effect beside 'bytes', which is the whole packet")
 			}
@@ -117,7 +118,7 @@ func (q *queue) room() (bytes, regions int) {
 }
 
 // templateFormat returns the format of q:template; nil: none.
-func (c *call) templateFormat() *packetFormat {
+func (c *call) templateFormat() *luaformat.Format {
 	t, ok := c.Arg(1).(*lua.LTable)
 	if !ok {
 		return nil
@@ -126,34 +127,34 @@ func (c *call) templateFormat() *packetFormat {
 }
 
 // formatHeader returns the encoded header for a payload.
-func (o *options) formatHeader(f *packetFormat, payload string) string {
-	if f == nil || f.f == nil {
+func (o *options) formatHeader(f *luaformat.Format, payload string) string {
+	if f == nil || f.Declared == nil {
 		return payload
 	}
 	values, any := o.c.L.NewTable(), false
-	for _, name := range f.settable() {
+	for _, name := range f.Settable() {
 		if o.Has(name) {
 			values.RawSetString(name, o.Get(name))
 			any = true
 		}
 	}
-	switch layer := f.f.Spec.Layer; {
-	case layer == "network" && f.f.Spec.Ethertype != 0 && !o.Has("ethertype"):
-		o.Table.RawSetString("ethertype", lua.LNumber(f.f.Spec.Ethertype))
+	switch layer := f.Declared.Spec.Layer; {
+	case layer == "network" && f.Declared.Spec.Ethertype != 0 && !o.Has("ethertype"):
+		o.Table.RawSetString("ethertype", lua.LNumber(f.Declared.Spec.Ethertype))
 	case layer != "payload" && layer != "network":
 		if any {
-			o.Wrong("format", "%s is a header in front of the payload: give bytes, of f:encode", f.name)
+			o.Wrong("format", "%s is a header in front of the payload: give bytes, of f:encode", f.Name)
 		}
 		return payload
 	}
-	given, _, err := givenValues(f.f, values)
+	given, _, err := luaformat.GivenValues(f.Declared, values)
 	if err != nil {
 		o.Raise("%v", err)
 	}
 	room := int(o.Whole("payload_bytes", 0, 0, 1<<24))
-	bytes, err := f.f.Encode(given, []byte(payload))
-	if n, ok := f.f.HeaderBytes(bytes); err == nil && ok && room > n+len(payload) { // so that length fields include the padding
-		bytes, err = f.f.Encode(given, append([]byte(payload), make([]byte, room-n-len(payload))...))
+	bytes, err := f.Declared.Encode(given, []byte(payload))
+	if n, ok := f.Declared.HeaderBytes(bytes); err == nil && ok && room > n+len(payload) { // so that length fields include the padding
+		bytes, err = f.Declared.Encode(given, append([]byte(payload), make([]byte, room-n-len(payload))...))
 	}
 	if err != nil {
 		o.Raise("%v", err)
@@ -183,39 +184,39 @@ func (o *options) vary(data []byte, at layout) []session.Vary {
 	}
 	var list []session.Vary
 	f := o.format()
-	for _, e := range fieldEntries(o.Call, o.Arg, t, f, "", varyKeys...) {
-		if err := e.tooWide(); err != nil {
-			o.Wrong("vary", "%s: %v", e.name, err)
+	for _, e := range luaformat.Entries(o.Call, o.Arg, t, f, "", varyKeys...) {
+		if err := e.TooWide(); err != nil {
+			o.Wrong("vary", "%s: %v", e.Name, err)
 		}
-		if f.moves(e.name) {
-			bit, ok := f.f.Place(data[min(at.of(e.f.Base), len(data)):], e.name)
+		if f.Moves(e.Name) {
+			bit, ok := f.Declared.Place(data[min(at.of(e.Field.Base), len(data)):], e.Name)
 			if !ok {
-				o.Wrong("vary", "%s: this packet has no such field", e.name)
+				o.Wrong("vary", "%s: this packet has no such field", e.Name)
 			}
-			e.f.BitOffset = uint32(bit)
+			e.Field.BitOffset = uint32(bit)
 		}
-		list = append(list, o.variation(e, at.value(data, e.f)))
+		list = append(list, o.variation(e, at.value(data, e.Field)))
 	}
 	return list
 }
 
 var varyKeys = []string{"every", "max", "random", "start", "step", "toggle"}
 
-func (o *options) variation(e fieldEntry, start uint64) session.Vary {
+func (o *options) variation(e luaformat.Entry, start uint64) session.Vary {
 	top := uint64(math.MaxUint64)
-	if e.f.BitWidth < 64 {
-		top = 1<<e.f.BitWidth - 1
+	if e.Field.BitWidth < 64 {
+		top = 1<<e.Field.BitWidth - 1
 	}
-	out := session.Vary{Field: e.f, Start: start, Step: 1}
-	t, ok := e.value.(*lua.LTable)
-	if e.value == lua.LString("toggle") {
+	out := session.Vary{Field: e.Field, Start: start, Step: 1}
+	t, ok := e.Value.(*lua.LTable)
+	if e.Value == lua.LString("toggle") {
 		out.Toggle, out.Step = true, top
 		return out
 	}
 	if !ok {
-		step, err := row.Unsigned(e.value, 64)
+		step, err := row.Unsigned(e.Value, 64)
 		if err != nil {
-			o.Wrong("vary", "%s: %v", e.name, err)
+			o.Wrong("vary", "%s: %v", e.Name, err)
 		}
 		out.Step = step
 		return out
@@ -231,21 +232,21 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 		if !in.Has(v.key) {
 			continue
 		}
-		n, err := e.raw(in.Get(v.key))
+		n, err := e.Raw(in.Get(v.key))
 		if err != nil {
-			o.Wrong("vary", "%s.%s: %v", e.name, v.key, err)
+			o.Wrong("vary", "%s.%s: %v", e.Name, v.key, err)
 		}
 		*v.to = n & top
 	}
 	out.Every = uint64(in.Whole("every", 1, 1, row.MaxInt))
 	if in.Has("toggle") {
-		bits, err := row.Unsigned(in.Get("toggle"), int(e.f.BitWidth))
+		bits, err := row.Unsigned(in.Get("toggle"), int(e.Field.BitWidth))
 		if err != nil {
-			o.Wrong("vary", "%s.toggle: %v", e.name, err)
+			o.Wrong("vary", "%s.toggle: %v", e.Name, err)
 		}
 		for _, key := range []string{"max", "random", "step"} {
 			if in.Has(key) {
-				o.Wrong("vary", "%s.%s: it says nothing beside 'toggle'", e.name, key)
+				o.Wrong("vary", "%s.%s: it says nothing beside 'toggle'", e.Name, key)
 			}
 		}
 		out.Toggle, out.Step = true, bits
@@ -257,7 +258,7 @@ func (o *options) variation(e fieldEntry, start uint64) session.Vary {
 		out.Step = 0 // 0 is the only possible value
 	}
 	if in.Has("max") && out.Start > out.Max {
-		o.Wrong("vary", "%s: start %d is above max %d", e.name, out.Start, out.Max)
+		o.Wrong("vary", "%s: start %d is above max %d", e.Name, out.Start, out.Max)
 	}
 	return out
 }

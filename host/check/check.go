@@ -9,7 +9,7 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 
-	"github.com/daqiri/daqiri-run/bindings"
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/runtime/format"
@@ -53,10 +53,10 @@ func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
 	if !ok || len(r.Exprs) != 1 {
 		return nil
 	}
-	if t, ok := r.Exprs[0].(*ast.TableExpr); !ok || !bindings.DeclaresFormat(t) {
+	if t, ok := r.Exprs[0].(*ast.TableExpr); !ok || !luaformat.Declares(t) {
 		return nil
 	}
-	_, err := bindings.LoadFormat(file, source)
+	_, err := luaformat.Load(file, source)
 	var fault *format.Fault
 	if !errors.As(err, &fault) {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -122,7 +123,7 @@ func declaredFormat(w *walker, c *callee, v value) value {
 			w.names.otherFormats = true
 			return v
 		}
-		name, fields, err := bindings.DeclaredFields(constant.(*lua.LTable), w.file, t)
+		name, fields, err := luaformat.DeclaredFields(constant.(*lua.LTable), w.file, t)
 		var fault *format.Fault
 		if errors.As(err, &fault) {
 			at := &ast.Node{}
@@ -148,14 +149,14 @@ func (w *walker) formatNamed(name string) (fields session.Fields, err error) {
 	if f, ok := w.names.formats[name]; ok {
 		return f, nil
 	}
-	f, err := bindings.LibraryFormat(w.opts.Library, name)
+	f, err := luaformat.FromLibrary(w.opts.Library, name)
 	if f != nil && err == nil {
-		return bindings.FormatFields(f), nil
+		return luaformat.Fields(f), nil
 	}
 	if w.names.otherFormats || err != nil || w.walk != walkFaults {
 		return nil, nil
 	}
-	if text := unknown("format", name, append(keys(w.names.formats), bindings.LibraryFormats(w.opts.Library)...)); strings.Contains(text, "did you mean") {
+	if text := unknown("format", name, append(keys(w.names.formats), luaformat.LibraryNames(w.opts.Library)...)); strings.Contains(text, "did you mean") {
 		return nil, errors.New(text) // other names may be defined by a loaded module
 	}
 	return nil, nil

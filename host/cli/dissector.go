@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/daqiri/daqiri-run/bindings"
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/format"
@@ -31,7 +31,7 @@ FORMAT is a format of the library ('daqiri-run help formats' lists them), or a f
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return bindings.LibraryFormats(stdlib.Files), cobra.ShellCompDirectiveDefault
+			return luaformat.LibraryNames(stdlib.Files), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			f, err := findFormat(args[0])
@@ -51,13 +51,13 @@ func findFormat(name string) (*format.Format, error) {
 		if err != nil {
 			return nil, exit.Fail(exit.Usage, err)
 		}
-		f, err := bindings.LoadFormat(name, string(source))
+		f, err := luaformat.Load(name, string(source))
 		return f, exit.Fail(exit.Script, err)
 	}
-	f, err := bindings.LibraryFormat(stdlib.Files, name)
+	f, err := luaformat.FromLibrary(stdlib.Files, name)
 	if err == nil && f == nil {
 		hint := ""
-		if near := suggest.Nearest(name, bindings.LibraryFormats(stdlib.Files)); near != "" {
+		if near := suggest.Nearest(name, luaformat.LibraryNames(stdlib.Files)); near != "" {
 			hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 		}
 		return nil, exit.Fail(exit.Usage, fmt.Errorf("%s: no format of the library%s; one of your own is a file of Lua", name, hint))

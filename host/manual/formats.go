@@ -1,7 +1,7 @@
 package manual
 
 import (
-	"github.com/daqiri/daqiri-run/bindings"
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/stdlib"
 )
@@ -64,8 +64,8 @@ func formatParts() []Part {
 	}
 	index := &Table{Columns: []string{"format", "what it is"}}
 	var pages []Part
-	for _, name := range bindings.LibraryFormats(stdlib.Files) {
-		f, err := bindings.LibraryFormat(stdlib.Files, name)
+	for _, name := range luaformat.LibraryNames(stdlib.Files) {
+		f, err := luaformat.FromLibrary(stdlib.Files, name)
 		if err != nil {
 			panic(err) // can't happen: tests load every library file
 		}

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/daqiri/daqiri-run/bindings"
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/runtime/expr"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -28,8 +28,8 @@ func main() {
 
 func write(out io.Writer) error {
 	var table bytes.Buffer
-	for n, name := range bindings.LibraryFormats(stdlib.Files) {
-		f, err := bindings.LibraryFormat(stdlib.Files, name)
+	for n, name := range luaformat.LibraryNames(stdlib.Files) {
+		f, err := luaformat.FromLibrary(stdlib.Files, name)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"cmp"
@@ -17,29 +17,29 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
-// changeable returns an error for an item of a list, whose place is not fixed.
-func (e *fieldEntry) changeable() error {
+// Changeable returns an error for an item of a list, whose place is not fixed.
+func (e *Entry) Changeable() error {
 	if e.item {
 		return errors.New("items of a list can't be changed")
 	}
 	return nil
 }
 
-// parts returns the field, or both halves of a 128-bit field.
-func (e *fieldEntry) parts() ([]session.Rewrite, error) {
+// Parts returns the field, or both halves of a 128-bit field.
+func (e *Entry) Parts() ([]session.Rewrite, error) {
 	if e.low != nil {
 		high, low, step, err := e.halvesAndStep()
-		return []session.Rewrite{{Field: e.f, Place: e.place, Set: true, Start: high},
+		return []session.Rewrite{{Field: e.Field, Place: e.Place, Set: true, Start: high},
 			{Field: *e.low, Place: e.lowPlace(), Set: true, Start: low, Step: step}}, err
 	}
 	v, step, err := e.startAndStep()
-	return []session.Rewrite{{Field: e.f, Place: e.place, Set: true, Start: v, Step: step}}, err
+	return []session.Rewrite{{Field: e.Field, Place: e.Place, Set: true, Start: v, Step: step}}, err
 }
 
 // startAndStep reads value, {start, step}, or the keys value and step of a place.
-func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
-	first, second := e.value, lua.LValue(lua.LNumber(0))
-	if t, ok := e.value.(*lua.LTable); ok {
+func (e *Entry) startAndStep() (start, step uint64, err error) {
+	first, second := e.Value, lua.LValue(lua.LNumber(0))
+	if t, ok := e.Value.(*lua.LTable); ok {
 		switch {
 		case t.RawGetString("bit_width") != lua.LNil:
 			first = t.RawGetString("value")
@@ -52,27 +52,27 @@ func (e *fieldEntry) startAndStep() (start, step uint64, err error) {
 			return 0, 0, errors.New("a value or {start, step} expected")
 		}
 	}
-	if start, err = e.raw(first); err == nil {
+	if start, err = e.Raw(first); err == nil {
 		step, err = row.Unsigned(second, 64)
 	}
 	return start, step, err
 }
 
-// rewrite returns the rewrites of the entry's field.
-func (e *fieldEntry) rewrite() ([]session.Rewrite, error) {
-	if err := e.changeable(); err != nil {
+// Rewrites returns the rewrites of the entry's field.
+func (e *Entry) Rewrites() ([]session.Rewrite, error) {
+	if err := e.Changeable(); err != nil {
 		return nil, err
 	}
-	t, ok := e.value.(*lua.LTable)
+	t, ok := e.Value.(*lua.LTable)
 	if !ok || t.Len() > 0 || t.RawGetString("bit_width") != lua.LNil {
-		return e.parts()
+		return e.Parts()
 	}
 	maps, err := e.maps(t)
-	return []session.Rewrite{{Field: e.f, Place: e.place, Low: e.low, Maps: maps}}, err
+	return []session.Rewrite{{Field: e.Field, Place: e.Place, Low: e.low, Maps: maps}}, err
 }
 
 // maps reads {["old"] = new, ...}, sorted with the longest prefixes first.
-func (e *fieldEntry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
+func (e *Entry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
 	var list []session.RewriteMap
 	var fault error
 	t.ForEach(func(k, v lua.LValue) {
@@ -92,7 +92,7 @@ func (e *fieldEntry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
 	return list, fault
 }
 
-func (e *fieldEntry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
+func (e *Entry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
 	key, ok := k.(lua.LString)
 	if !ok {
 		return m, fmt.Errorf("old values are text, as in { [\"7148\"] = 7149 }, got %s", row.Describe(k))
@@ -110,22 +110,22 @@ func (e *fieldEntry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {
 	if m.From, err = e.old(string(key)); err != nil {
 		return m, err
 	}
-	m.Mask = ^uint64(0) >> (64 - e.f.BitWidth)
-	m.To, err = e.raw(v)
+	m.Mask = ^uint64(0) >> (64 - e.Field.BitWidth)
+	m.To, err = e.Raw(v)
 	return m, err
 }
 
 // old converts a value given as a key.
-func (e *fieldEntry) old(text string) (uint64, error) {
+func (e *Entry) old(text string) (uint64, error) {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
-		v, err := e.raw(lua.LNumber(n))
-		return v & (^uint64(0) >> (64 - e.f.BitWidth)), err
+		v, err := e.Raw(lua.LNumber(n))
+		return v & (^uint64(0) >> (64 - e.Field.BitWidth)), err
 	}
-	return e.raw(lua.LString(text))
+	return e.Raw(lua.LString(text))
 }
 
-func (e *fieldEntry) mapOfPrefixes(from, to string) (m session.RewriteMap, err error) {
-	if e.low == nil && !strings.HasPrefix(e.name, "ipv4_") && (e.row == nil || e.row.Kind != format.IPv4) {
+func (e *Entry) mapOfPrefixes(from, to string) (m session.RewriteMap, err error) {
+	if e.low == nil && !strings.HasPrefix(e.Name, "ipv4_") && (e.row == nil || e.row.Kind != format.IPv4) {
 		return m, fmt.Errorf("%q: prefixes are for IPv4 and IPv6 addresses", from)
 	}
 	a, err := e.prefix(from)
@@ -150,7 +150,7 @@ func (e *fieldEntry) mapOfPrefixes(from, to string) (m session.RewriteMap, err e
 	return m, nil
 }
 
-func (e *fieldEntry) prefix(text string) (netip.Prefix, error) {
+func (e *Entry) prefix(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if e.low == nil && (err != nil || !p.Addr().Is4()) {
 		return p, fmt.Errorf("%q is not an IPv4 prefix such as 10.1.0.0/16", text)

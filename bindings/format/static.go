@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	lua "github.com/yuin/gopher-lua"
@@ -13,22 +13,22 @@ import (
 // DeclaredFields returns the name and the fields of the format that a table declares, as daqiri.format reads it. at is the table's constructor in
 // file. Errors of the table are of type *format.Fault.
 func DeclaredFields(t *lua.LTable, file string, at *ast.TableExpr) (name string, fields session.Fields, err error) {
-	if isPlaces(t) {
+	if IsPlaces(t) {
 		return "", nil, nil
 	}
 	f, err := declared(t, file, &tableLines{at, at.Line()})
 	if err != nil {
 		return "", nil, err
 	}
-	return f.Spec.Name, (&packetFormat{f: f}).fields(), nil
+	return f.Spec.Name, (&Format{Declared: f}).Fields(), nil
 }
 
-// FormatFields returns a resolver of a format's names for conditions and expressions.
-func FormatFields(f *format.Format) session.Fields { return (&packetFormat{f: f}).fields() }
+// Fields returns a resolver of a format's names for conditions and expressions.
+func Fields(f *format.Format) session.Fields { return (&Format{Declared: f}).Fields() }
 
-// DeclaresFormat reports whether the table returned by a chunk is a format declaration: it has a key of one, and its list part has fields, or
+// Declares reports whether the table returned by a chunk is a format declaration: it has a key of one, and its list part has fields, or
 // names for a struct's fields.
-func DeclaresFormat(t *ast.TableExpr) bool {
+func Declares(t *ast.TableExpr) bool {
 	keys, rows := map[string]bool{}, false
 	for _, f := range t.Fields {
 		switch key := f.Key.(type) {

@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"encoding/binary"
@@ -21,7 +21,7 @@ func fieldValue(name string, v lua.LValue, f session.Field) (uint64, error) {
 	case !ok:
 		return row.Unsigned(v, int(f.BitWidth))
 	case strings.HasPrefix(name, "eth_"):
-		mac, err := parseMAC(string(s))
+		mac, err := ParseMAC(string(s))
 		return binary.BigEndian.Uint64(append([]byte{0, 0}, mac[:]...)), err
 	case strings.HasPrefix(name, "ipv4_"):
 		a, err := netip.ParseAddr(string(s))
@@ -34,8 +34,8 @@ func fieldValue(name string, v lua.LValue, f session.Field) (uint64, error) {
 	return 0, fmt.Errorf("a number expected, got %s", row.Describe(v))
 }
 
-// fieldText formats a field's value as fieldValue reads it.
-func fieldText(name string, v uint64, signed bool) string {
+// FieldText formats a field's value as fieldValue reads it.
+func FieldText(name string, v uint64, signed bool) string {
 	switch {
 	case name == "eth_src" || name == "eth_dst":
 		b := binary.BigEndian.AppendUint64(nil, v)
@@ -48,7 +48,7 @@ func fieldText(name string, v uint64, signed bool) string {
 	return strconv.FormatUint(v, 10)
 }
 
-func parseMAC(text string) (mac [6]byte, err error) {
+func ParseMAC(text string) (mac [6]byte, err error) {
 	m, err := net.ParseMAC(text)
 	if err != nil || len(m) != 6 {
 		return mac, fmt.Errorf("%q is not an Ethernet address such as 02:00:00:00:00:01", text)

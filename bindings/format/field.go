@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"fmt"
@@ -25,9 +25,9 @@ func namedField(name string) (session.Field, error) {
 	return f, nil
 }
 
-// placedField reads a field given by its place. Bits count from the most significant bit of the first byte, from the start of the packet or of
+// Placed reads a field given by its place. Bits count from the most significant bit of the first byte, from the start of the packet or of
 // the payload. more lists further allowed keys of the table.
-func placedField(c *row.Call, n int, t *lua.LTable, more ...string) (string, session.Field) {
+func Placed(c *row.Call, n int, t *lua.LTable, more ...string) (string, session.Field) {
 	o := c.OptionsOf(n, t)
 	o.Allow(append(append([]string(nil), placeKeys...), more...))
 	o.Need("bit_offset", "bit_width")
@@ -48,41 +48,41 @@ func placedField(c *row.Call, n int, t *lua.LTable, more ...string) (string, ses
 	return fmt.Sprintf("%s bits %d:%d", at, f.BitOffset, f.BitWidth), f
 }
 
-// fieldArg reads argument n: the name of a standard field or of a field of the format (may be nil), or a place.
-func fieldArg(c *row.Call, n int, in *packetFormat) (string, session.Field) {
+// FieldArg reads argument n: the name of a standard field or of a field of the format (may be nil), or a place.
+func FieldArg(c *row.Call, n int, in *Format) (string, session.Field) {
 	if t, ok := c.Arg(n).(*lua.LTable); ok {
-		return placedField(c, n, t)
+		return Placed(c, n, t)
 	}
 	name := c.Str(n, "field name, or table with its place")
-	f, err := in.field(name)
+	f, err := in.Find(name)
 	if err != nil {
 		c.ArgError(n, "%v", err)
 	}
 	return name, f
 }
 
-// fieldEntry is one field of a table of fields, with its value or options.
-type fieldEntry struct {
-	name  string
-	f     session.Field
-	place *session.Place // of a field at a varying offset; replaces f
+// Entry is one field of a table of fields, with its value or options.
+type Entry struct {
+	Name  string
+	Field session.Field
+	Place *session.Place // of a field at a varying offset; replaces f
 	row   *format.Field  // the format's description of the field
 	low   *session.Field // lower half of a 128-bit field, whose upper half is f
 	item  bool           // list item, whose offset depends on the packet
-	value lua.LValue
+	Value lua.LValue
 }
 
-// raw converts a value for the field.
-func (e *fieldEntry) raw(v lua.LValue) (uint64, error) {
+// Raw converts a value for the field.
+func (e *Entry) Raw(v lua.LValue) (uint64, error) {
 	if e.row != nil {
 		return rawNumber(v, e.row.Row)
 	}
-	return fieldValue(e.name, v, e.f)
+	return fieldValue(e.Name, v, e.Field)
 }
 
-// fieldEntries reads {name = value, ..., {place..., ...}, ...} with standard names or names of the format (may be nil): named fields sorted by
+// Entries reads {name = value, ..., {place..., ...}, ...} with standard names or names of the format (may be nil): named fields sorted by
 // name, then the list. Keys in skip are not fields.
-func fieldEntries(c *row.Call, n int, t *lua.LTable, in *packetFormat, skip string, more ...string) []fieldEntry {
+func Entries(c *row.Call, n int, t *lua.LTable, in *Format, skip string, more ...string) []Entry {
 	var room [4]string // handlers usually change one or two fields per burst
 	names := room[:0]
 	t.ForEach(func(k, _ lua.LValue) {
@@ -97,7 +97,7 @@ func fieldEntries(c *row.Call, n int, t *lua.LTable, in *packetFormat, skip stri
 		}
 	})
 	slices.Sort(names)
-	list := make([]fieldEntry, 0, len(names)+t.Len())
+	list := make([]Entry, 0, len(names)+t.Len())
 	for _, name := range names {
 		e, wide, err := wideEntry(name, t.RawGetString(name), in)
 		if wide && err == nil {
@@ -107,24 +107,24 @@ func fieldEntries(c *row.Call, n int, t *lua.LTable, in *packetFormat, skip stri
 		if wide {
 			c.ArgError(n, "%v", err)
 		}
-		if in.moves(name) {
+		if in.Moves(name) {
 			d, _ := in.Derived(name)
 			if e.item = d.Find != nil; e.item {
-				e.f = session.Field{Base: session.BasePayload, BitWidth: uint16(d.Find.ValueBits)}
+				e.Field = session.Field{Base: session.BasePayload, BitWidth: uint16(d.Find.ValueBits)}
 			} else {
-				e.place, err = remembered(&in.spots, name, in.fields(), session.CompilePlace)
+				e.Place, err = Cached(&in.spots, name, in.Fields(), session.CompilePlace)
 			}
 		} else {
-			e.f, err = in.field(name)
+			e.Field, err = in.Find(name)
 		}
 		if err != nil {
 			c.ArgError(n, "%v", err)
 		}
-		if in != nil && in.f != nil {
-			e.row = in.f.Named(name)
+		if in != nil && in.Declared != nil {
+			e.row = in.Declared.Named(name)
 		}
-		if e.place != nil {
-			e.f = e.place.Field
+		if e.Place != nil {
+			e.Field = e.Place.Field
 		}
 		list = append(list, e)
 	}
@@ -133,19 +133,19 @@ func fieldEntries(c *row.Call, n int, t *lua.LTable, in *packetFormat, skip stri
 		if !ok {
 			c.ArgError(n, "element %d: a table with a field's place expected, got %s", i, row.Describe(t.RawGetInt(i)))
 		}
-		name, f := placedField(c, n, place, more...)
-		list = append(list, fieldEntry{name: name, f: f, value: place})
+		name, f := Placed(c, n, place, more...)
+		list = append(list, Entry{Name: name, Field: f, Value: place})
 	}
 	return list
 }
 
-// fieldPlaces reads {name = {place...}, ...}; what names the owner in errors.
-func fieldPlaces(c *row.Call, n int, what string, t *lua.LTable) ownFields {
-	own := ownFields{}
+// ReadPlaces reads {name = {place...}, ...}; what names the owner in errors.
+func ReadPlaces(c *row.Call, n int, what string, t *lua.LTable) Places {
+	own := Places{}
 	t.ForEach(func(k, v lua.LValue) {
 		place, isTable := v.(*lua.LTable)
 		if name, isText := k.(lua.LString); isText && isTable {
-			_, own[string(name)] = placedField(c, n, place)
+			_, own[string(name)] = Placed(c, n, place)
 			return
 		}
 		c.ArgError(n, "%s: %s = %s: a name and a table with the field's place expected", what, k, row.Describe(v))

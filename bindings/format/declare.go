@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"encoding/binary"
@@ -384,12 +384,12 @@ func (d *declaration) list(t *lua.LTable, at *tableLines) (r format.Row, err err
 		return r, err
 	}
 	r.Match = map[string]uint64{}
-	items, err := namedNumbers(t.RawGetString("match"))
+	items, err := NamedNumbers(t.RawGetString("match"))
 	for _, v := range items {
 		r.Match[v.Name] = v.Number
 	}
 	if err == nil {
-		r.Items, err = namedNumbers(t.RawGetString("items"))
+		r.Items, err = NamedNumbers(t.RawGetString("items"))
 	}
 	if err != nil {
 		return r, d.fault(r, "match and items: %v", err)
@@ -397,8 +397,8 @@ func (d *declaration) list(t *lua.LTable, at *tableLines) (r format.Row, err err
 	return r, nil
 }
 
-// namedNumbers reads { name = number } and returns the values sorted by number.
-func namedNumbers(v lua.LValue) (list []format.Value, err error) {
+// NamedNumbers reads { name = number } and returns the values sorted by number.
+func NamedNumbers(v lua.LValue) (list []format.Value, err error) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		if v != lua.LNil {
@@ -453,7 +453,7 @@ func rawText(s string, r format.Row) (uint64, error) {
 	}
 	switch r.Kind {
 	case format.MAC:
-		mac, err := parseMAC(s)
+		mac, err := ParseMAC(s)
 		return binary.BigEndian.Uint64(append([]byte{0, 0}, mac[:]...)), err
 	case format.IPv4:
 		a, err := netip.ParseAddr(s)

@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"encoding/binary"
@@ -15,39 +15,39 @@ import (
 
 // 128-bit fields are IPv6 addresses. Native code supports fields of up to 64 bits, so an address is handled as two fields.
 
-// wideNames are the addresses present in every IPv6 packet.
-var wideNames = []string{"ipv6_dst", "ipv6_src"}
+// WideNames are the addresses present in every IPv6 packet.
+var WideNames = []string{"ipv6_dst", "ipv6_src"}
 
 // uppers resolves a format's address fields to their upper halves.
-type uppers struct{ *packetFormat }
+type uppers struct{ *Format }
 
 func (u uppers) Derived(name string) (expr.Derived, bool) {
-	if d, ok := u.f.Upper(name); ok {
+	if d, ok := u.Declared.Upper(name); ok {
 		return d, true
 	}
-	return u.packetFormat.Derived(name)
+	return u.Format.Derived(name)
 }
 
 // wideEntry returns the entry of a 128-bit field; is is false for other fields.
-func wideEntry(name string, v lua.LValue, in *packetFormat) (e fieldEntry, is bool, err error) {
-	e = fieldEntry{name: name, value: v}
-	if in != nil && in.f != nil {
-		if _, is = in.f.Upper(name); is {
-			e.row = in.f.Named(name)
-			if e.place, err = remembered(&in.spots, name, uppers{in}, session.CompilePlace); err != nil {
+func wideEntry(name string, v lua.LValue, in *Format) (e Entry, is bool, err error) {
+	e = Entry{Name: name, Value: v}
+	if in != nil && in.Declared != nil {
+		if _, is = in.Declared.Upper(name); is {
+			e.row = in.Declared.Named(name)
+			if e.Place, err = Cached(&in.spots, name, uppers{in}, session.CompilePlace); err != nil {
 				return e, true, err
 			}
-			e.f = e.place.Field
-			low := e.f
+			e.Field = e.Place.Field
+			low := e.Field
 			low.BitOffset += 64
 			e.low = &low
 			return e, true, nil
 		}
 	}
-	for _, wide := range wideNames {
+	for _, wide := range WideNames {
 		if wide == name && !in.has(name) {
 			low, _ := session.FieldNamed(name + "_lo")
-			e.f, _ = session.FieldNamed(name + "_hi")
+			e.Field, _ = session.FieldNamed(name + "_hi")
 			e.low = &low
 			return e, true, nil
 		}
@@ -56,20 +56,20 @@ func wideEntry(name string, v lua.LValue, in *packetFormat) (e fieldEntry, is bo
 }
 
 // has reports whether the format has a field of that name.
-func (f *packetFormat) has(name string) bool {
+func (f *Format) has(name string) bool {
 	if f == nil {
 		return false
 	}
 	_, plain := f.Field(name)
-	return plain || f.moves(name)
+	return plain || f.Moves(name)
 }
 
 // lowPlace returns e.place of the lower half; nil if e has no varying place.
-func (e *fieldEntry) lowPlace() *session.Place {
-	if e.place == nil {
+func (e *Entry) lowPlace() *session.Place {
+	if e.Place == nil {
 		return nil
 	}
-	return e.place.At(*e.low)
+	return e.Place.At(*e.low)
 }
 
 // halves converts an address to its upper and lower 64 bits.
@@ -92,9 +92,9 @@ func addressHalves(a netip.Addr) (high, low uint64) {
 }
 
 // halvesAndStep reads address or {address, step}; the step applies to the lower half.
-func (e *fieldEntry) halvesAndStep() (high, low, step uint64, err error) {
-	first := e.value
-	if t, ok := e.value.(*lua.LTable); ok {
+func (e *Entry) halvesAndStep() (high, low, step uint64, err error) {
+	first := e.Value
+	if t, ok := e.Value.(*lua.LTable); ok {
 		if t.Len() != 2 {
 			return 0, 0, 0, errors.New("an address or {start, step} expected")
 		}
@@ -107,13 +107,13 @@ func (e *fieldEntry) halvesAndStep() (high, low, step uint64, err error) {
 	return high, low, step, err
 }
 
-// tooWide returns the error for a 128-bit field where an integer is counted or varied.
-func (e *fieldEntry) tooWide() error {
+// TooWide returns the error for a 128-bit field where an integer is counted or varied.
+func (e *Entry) TooWide() error {
 	switch {
 	case e.low == nil:
 		return nil
 	case e.row == nil:
-		return fmt.Errorf("it is an address of 128 bits: %s_lo is its lower half", e.name)
+		return fmt.Errorf("it is an address of 128 bits: %s_lo is its lower half", e.Name)
 	}
 	return errors.New("it is an address of 128 bits: declare its lower half as a field of 64")
 }

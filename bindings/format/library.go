@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 // formatFolder is the library folder with one file per format.
 const formatFolder = "formats"
 
-// formatOptions lists the names that fields of a format must not have.
-var formatOptions = format.Options{
+// Options lists the names that fields of a format must not have.
+var Options = format.Options{
 	Known: func(name string) bool { _, ok := session.FieldNamed(name); return ok },
 	Reserved: func(name string) string {
 		if _, ok := session.FieldNamed(name); ok {
@@ -43,9 +43,9 @@ func templateOptions() map[string]bool {
 	return k.Known
 }
 
-// LoadFormat reads a format from Lua source that returns its declaration table, like the files in stdlib/formats. The source runs without any
+// Load reads a format from Lua source that returns its declaration table, like the files in stdlib/formats. The source runs without any
 // library. Errors name file, line and field.
-func LoadFormat(file, source string) (*format.Format, error) {
+func Load(file, source string) (*format.Format, error) {
 	L := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 64, RegistrySize: 4096})
 	defer L.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -72,7 +72,7 @@ func declared(t *lua.LTable, file string, at *tableLines) (*format.Format, error
 	if err != nil {
 		return nil, err
 	}
-	f, err := format.Compile(s, formatOptions)
+	f, err := format.Compile(s, Options)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func checkVector(f *format.Format, v lua.LValue) error {
 	for _, r := range read {
 		got[r.Name] = r
 	}
-	given, payload, err := givenValues(f, t, "hex")
+	given, payload, err := GivenValues(f, t, "hex")
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func checkVector(f *format.Format, v lua.LValue) error {
 			return fmt.Errorf("the packet has no '%s'", name)
 		}
 		if g := given[name]; g.Raw != r.Raw || g.Bytes != nil && string(g.Bytes) != string(r.Bytes) {
-			return fmt.Errorf("%s is %s, not %s", name, readText(r), t.RawGetString(name))
+			return fmt.Errorf("%s is %s, not %s", name, ReadText(r), t.RawGetString(name))
 		}
 	}
 	if payload == nil {
@@ -135,8 +135,8 @@ func checkVector(f *format.Format, v lua.LValue) error {
 	return nil
 }
 
-// LibraryFormats lists the names of a library's formats.
-func LibraryFormats(library fs.FS) []string {
+// LibraryNames lists the names of a library's formats.
+func LibraryNames(library fs.FS) []string {
 	if library == nil {
 		return nil
 	}
@@ -148,9 +148,9 @@ func LibraryFormats(library fs.FS) []string {
 	return files
 }
 
-// LibraryFormat loads a format of a library; nil if there is none of that name.
-func LibraryFormat(library fs.FS, name string) (*format.Format, error) {
-	if !slices.Contains(LibraryFormats(library), name) {
+// FromLibrary loads a format of a library; nil if there is none of that name.
+func FromLibrary(library fs.FS, name string) (*format.Format, error) {
+	if !slices.Contains(LibraryNames(library), name) {
 		return nil, nil
 	}
 	file := formatFolder + "/" + name + ".lua"
@@ -158,11 +158,11 @@ func LibraryFormat(library fs.FS, name string) (*format.Format, error) {
 	if err != nil {
 		return nil, err
 	}
-	return LoadFormat("stdlib/"+file, string(source))
+	return Load("stdlib/"+file, string(source))
 }
 
-// declareHere builds the format from a table in the running call, whose script line locates its source.
-func declareHere(c *row.Call, t *lua.LTable) (*format.Format, error) {
+// DeclareHere builds the format from a table in the running call, whose script line locates its source.
+func DeclareHere(c *row.Call, t *lua.LTable) (*format.Format, error) {
 	dbg, ok := c.L.GetStack(1)
 	if !ok {
 		return declared(t, "", nil)

@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"fmt"
@@ -13,14 +13,14 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 )
 
-// readValue converts a decoded field to a Lua value: numbers as in the packet, addresses as text. integer converts a 64-bit number.
-func readValue(L *lua.LState, r format.Read, integer func(uint64) lua.LValue) lua.LValue {
+// ReadValue converts a decoded field to a Lua value: numbers as in the packet, addresses as text. integer converts a 64-bit number.
+func ReadValue(L *lua.LState, r format.Read, integer func(uint64) lua.LValue) lua.LValue {
 	if r.Items != nil {
 		list := L.NewTable()
 		for _, one := range r.Items {
 			item := L.NewTable()
 			for _, x := range one {
-				item.RawSetString(x.Name, readValue(L, x, integer))
+				item.RawSetString(x.Name, ReadValue(L, x, integer))
 			}
 			list.Append(item)
 		}
@@ -55,16 +55,16 @@ func floatOf(raw uint64, bits int) float64 {
 func addressText(r format.Read) string {
 	switch r.Field.Kind {
 	case format.MAC:
-		return fieldText("eth_dst", r.Raw, false)
+		return FieldText("eth_dst", r.Raw, false)
 	case format.IPv4:
-		return fieldText("ipv4_dst", r.Raw, false)
+		return FieldText("ipv4_dst", r.Raw, false)
 	}
 	a, _ := netip.AddrFromSlice(r.Bytes)
 	return a.String()
 }
 
-// readText formats a decoded field for display: value name, scale and unit applied.
-func readText(r format.Read) string {
+// ReadText formats a decoded field for display: value name, scale and unit applied.
+func ReadText(r format.Read) string {
 	if r.Field == nil {
 		if r.Items != nil {
 			return fmt.Sprintf("%d items", len(r.Items))
@@ -103,8 +103,8 @@ func readText(r format.Read) string {
 	return strconv.FormatUint(r.Raw, 10) + x.Unit
 }
 
-// givenValues reads { FIELD = value, ..., payload = bytes }, ignoring the keys in skip.
-func givenValues(f *format.Format, t *lua.LTable, skip ...string) (given map[string]format.Given, payload []byte, err error) {
+// GivenValues reads { FIELD = value, ..., payload = bytes }, ignoring the keys in skip.
+func GivenValues(f *format.Format, t *lua.LTable, skip ...string) (given map[string]format.Given, payload []byte, err error) {
 	given = map[string]format.Given{}
 	names := map[string]bool{}
 	for _, n := range f.Names() {

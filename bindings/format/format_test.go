@@ -1,4 +1,4 @@
-package bindings
+package format
 
 import (
 	"bytes"
@@ -14,15 +14,15 @@ import (
 
 // TestFormatRoundTrip encodes 10^5 sets of random values per library format and checks that they decode to the same values.
 func TestFormatRoundTrip(t *testing.T) {
-	library := os.DirFS("../stdlib")
-	names := LibraryFormats(library)
+	library := os.DirFS("../../stdlib")
+	names := LibraryNames(library)
 	if len(names) < 20 {
 		t.Fatalf("%d formats", len(names))
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, err := LibraryFormat(library, name)
+			f, err := FromLibrary(library, name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func endsWith(all, end []map[string]uint64) bool {
 
 // TestFormatText checks that hand-assembled packets are shown with value names, scales and units. The expected texts are computed by hand.
 func TestFormatText(t *testing.T) {
-	f, err := LoadFormat("x.lua", `return {
+	f, err := Load("x.lua", `return {
   { "kind", 8, values = { [1] = "data", [2] = "status" } },
   { "delta", "i8", values = { [-2] = "back" } },
   { "level", "i8", unit = "dBm" },
@@ -113,7 +113,7 @@ func TestFormatText(t *testing.T) {
 		}
 		var got []string
 		for _, r := range read {
-			got = append(got, r.Name+"="+readText(r))
+			got = append(got, r.Name+"="+ReadText(r))
 		}
 		if got := strings.Join(got, " "); got != c.want {
 			t.Errorf("%s:\n%s, not\n%s", c.packet, got, c.want)
@@ -148,7 +148,7 @@ func TestFormatVectors(t *testing.T) {
 		{`{ "a", 8 }`, `{ a = 1 }`, "vectors[1]: hex: a string of hexadecimal digits expected, got no value"},
 		{`{ "a", 8 }`, `5`, "vectors[1]: a table with hex and fields expected, got the number 5"},
 	} {
-		_, err := LoadFormat("x.lua", `return { name = "x", `+c.fields+`, vectors = { `+c.vectors+` } }`)
+		_, err := Load("x.lua", `return { name = "x", `+c.fields+`, vectors = { `+c.vectors+` } }`)
 		if got := ""; err != nil && c.want != "" {
 			if got = err.Error(); !strings.Contains(got, c.want) {
 				t.Errorf("%s with %s: %s, not %s", c.fields, c.vectors, got, c.want)
