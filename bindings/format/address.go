@@ -48,6 +48,7 @@ func FieldText(name string, v uint64, signed bool) string {
 	return strconv.FormatUint(v, 10)
 }
 
+// ParseMAC returns the bytes of an Ethernet address.
 func ParseMAC(text string) (mac [6]byte, err error) {
 	m, err := net.ParseMAC(text)
 	if err != nil || len(m) != 6 {

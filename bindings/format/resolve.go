@@ -16,13 +16,14 @@ import (
 // Format resolves names of an application's packet fields in conditions, columns and templates. Cold, except for the compiled conditions.
 type Format struct {
 	Name      string
-	Declared  *format.Format // nil: only places
-	Places    Places
-	Selectors map[string]*session.Selector
-	Numbers   map[string]*session.Number
-	spots     map[string]*session.Place
+	Declared  *format.Format               // nil: only places
+	Places    Places                       // of a format without a declaration
+	Selectors map[string]*session.Selector // compiled conditions by text; see Cached
+	Numbers   map[string]*session.Number   // compiled expressions by text
+	spots     map[string]*session.Place    // compiled places by field
 }
 
+// LuaType returns "format".
 func (*Format) LuaType() string { return "format" }
 
 // Field returns a field at a fixed place.
@@ -58,6 +59,7 @@ func (f *Format) Names() []string {
 	return f.Declared.Names()
 }
 
+// SessionField converts a field of an expression.
 func SessionField(x expr.Field) session.Field {
 	return session.Field{Base: x.Base, Meta: x.Meta, Flags: x.Flags, Need: x.Need, BitWidth: x.BitWidth, BitOffset: x.BitOffset}
 }
@@ -105,11 +107,13 @@ func (f *Format) With(own Places) session.Fields {
 // Places are names for the expressions of one call: {name = {bit_offset = ..., bit_width = ...}, ...}.
 type Places map[string]session.Field
 
+// Field returns the field of that name.
 func (f Places) Field(name string) (session.Field, bool) {
 	x, ok := f[name]
 	return x, ok
 }
 
+// Names lists the names in sorted order.
 func (f Places) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
 // IsPlaces reports whether a table has the form {field = place, ...}.
