@@ -15,6 +15,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/control"
 )
@@ -269,9 +270,9 @@ func (rt *Runtime) callVerb(fn *lua.LFunction, message lua.LValue) (results [3]l
 	before := rt.place
 	rt.place = inHandler
 	defer func() { rt.place = before }()
-	values, err := rt.CallApart(rt.current, fn, message)
+	values, err := rt.threads.CallApart(rt.threads.Current(), fn, message)
 	if err != nil {
-		return results, errors.New(raised(err).String())
+		return results, errors.New(lua51.Raised(err).String())
 	}
 	for i := range results {
 		results[i] = lua.LNil

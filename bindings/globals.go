@@ -214,6 +214,26 @@ func (rt *Runtime) unknownGlobal(key string) string {
 	return row.Unknown("global", key, sortedStrings(known))
 }
 
+// globalPcall implements pcall.
+func globalPcall(c *call) int {
+	if c.Count() == 0 {
+		c.Wanted(1, "function")
+	}
+	if f := c.Arg(1); !c.rt.canBeCalled(f) {
+		c.L.Push(lua.LFalse)
+		c.L.Push(lua.LString("attempt to call a " + f.Type().String() + " value"))
+		return 2
+	}
+	return c.rt.threads.Protected(c.L, 1, nil)
+}
+
+// globalXpcall implements xpcall: the handler runs where the error was raised, so that debug.traceback shows that position.
+func globalXpcall(c *call) int {
+	handler := c.Func(2, "function(error)")
+	return c.rt.threads.Protected(c.L, 2, handler)
+}
+
+// globalPrint implements print.
 func globalPrint(c *call) int {
 	var b strings.Builder
 	for n := 1; n <= c.Count(); n++ {
@@ -230,6 +250,9 @@ func globalPrint(c *call) int {
 	}
 	return 0
 }
+
+// stringFormat implements string.format.
+func stringFormat(c *call) int { return c.Push(lua.LString(lua51.Format(c.L, &c.Call))) }
 
 // osExit implements os.exit: it ends the process in order, so that sessions are finished and the summary is printed.
 func osExit(c *call) int {
@@ -254,4 +277,10 @@ func (rt *Runtime) exit(L *lua.LState, code int) {
 	rt.Scheduler.CancelAll(cause)
 	rt.Task.Cancel(cause)
 	row.RaiseError(L, cause)
+}
+
+// CallApart calls fn on a thread of its own below L and returns all its results: an error does not close the upvalues of functions on L. A wait
+// inside belongs to the task.
+func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error) {
+	return rt.threads.CallApart(L, fn, args...)
 }

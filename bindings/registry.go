@@ -215,3 +215,6 @@ func sortedStrings(s []string) []string {
 	sort.Strings(s)
 	return s
 }
+
+// text returns tostring(v).
+func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringMeta(v).String() }

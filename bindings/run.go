@@ -48,7 +48,7 @@ func sessionStart(c *call) int {
 func sessionStop(c *call) int {
 	o := selfSession(c)
 	reason := c.OptionalStr(1, "reason", "stopped by the script")
-	if c.rt.Task != o.owner || c.rt.place != inMain || c.L != c.rt.current || !o.Started() {
+	if c.rt.Task != o.owner || c.rt.place != inMain || c.L != c.rt.threads.Current() || !o.Started() {
 		o.s.Stop(reason)
 		return 0
 	}

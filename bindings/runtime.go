@@ -61,9 +61,7 @@ type Runtime struct {
 	listeners map[*session.Interface]*listener
 	noCall    *lua.LFunction  // __call of values that can't be called
 	bare      *lua.LTable     // metatable of types without one, with noCall
-	current   *lua.LState     // thread on which a call may wait: root, or the innermost pcall's
-	threads   []*lua.LState   // for pcall
-	nested    int             // nesting depth of pcall and resume
+	threads   *lua51.Threads  // of pcall and coroutines
 	handlers  []*burstHandler // of this task
 	listening int             // number of handlers of any kind, which keep a spawned task running
 	began     int64           // scheduler time at Register
@@ -86,7 +84,7 @@ type OpenOptions struct {
 
 // Register installs the API in a state with open standard libraries, and binds the state to the task's context.
 func Register(L *lua.LState, rt *Runtime) {
-	rt.root, rt.current = L, L
+	rt.root = L
 	rt.defs, rt.types = map[string]*typeDef{}, map[string]*liveType{}
 	for _, def := range typeDefs {
 		rt.defs[def.name] = def
@@ -100,7 +98,7 @@ func Register(L *lua.LState, rt *Runtime) {
 	rt.preload()
 	rt.replaceGlobals()
 	lua51.ReplaceStrings(L)
-	rt.replaceCoroutines()
+	rt.threads = lua51.NewThreads(L)
 	rt.explainCalls()
 	rt.strictGlobals()
 }

@@ -33,7 +33,7 @@ type receiverOf interface {
 func (c *call) canWait() {
 	rt := c.rt
 	switch {
-	case c.L != rt.current:
+	case c.L != rt.threads.Current():
 		c.Raise("'%s' waits, which a coroutine can't do: call it outside", c.Name)
 	case rt.place == inBurst:
 		c.Raise("'%s' waits, which on_burst can't do: use a timer (s:after), or keep the burst (b:keep) "+

@@ -498,7 +498,7 @@ func (c *call) ownSession(o *RunningSession) {
 	if c.rt.Task != o.owner {
 		c.Raise("'%s' belongs to the task that opened the session", c.Name)
 	}
-	if c.rt.place != inMain || c.L != c.rt.current {
+	if c.rt.place != inMain || c.L != c.rt.threads.Current() {
 		c.Raise("'%s' belongs to the main chunk; a handler calls s:stop(reason), and s:run ends the session", c.Name)
 	}
 }

@@ -70,6 +70,9 @@ type U64 uint64
 // LuaType returns "u64".
 func (U64) LuaType() string { return "u64" }
 
+// Uint64 returns the number.
+func (u U64) Uint64() uint64 { return uint64(u) }
+
 // Unsigned converts a number or u64 that fits width bits.
 func Unsigned(v lua.LValue, width int) (uint64, error) {
 	if u, ok := Userdata[U64](v); ok {

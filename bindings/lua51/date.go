@@ -1,77 +1,13 @@
-package bindings
+package lua51
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings/lua51"
-	"github.com/daqiri/daqiri-run/bindings/row"
 )
-
-// osTime implements os.time on the scheduler's clock; a table argument is converted as UTC.
-func osTime(c *call) int {
-	if c.Arg(1) == lua.LNil {
-		return c.Push(lua.LNumber(math.Floor(float64(c.rt.Scheduler.Now()) / 1e9)))
-	}
-	t := c.Table(1, "table")
-	part := func(name string, missing int64) int {
-		v := t.RawGetString(name)
-		if v == lua.LNil && missing >= 0 {
-			return int(missing)
-		}
-		f, ok := lua51.ToNumber(v)
-		if !ok {
-			c.ArgError(1, "field '%s': a number expected, got %s", name, row.Describe(v))
-		}
-		n, err := row.WholeNumber(lua.LNumber(math.Trunc(f)), -1<<31, 1<<31)
-		if err != nil {
-			c.ArgError(1, "field '%s': %v", name, err)
-		}
-		return int(n)
-	}
-	at := time.Date(part("year", -1), time.Month(part("month", -1)), part("day", -1),
-		part("hour", 12), part("min", 0), part("sec", 0), 0, time.UTC)
-	return c.Push(lua.LNumber(at.Unix()))
-}
-
-// osClock implements os.clock: seconds since the state was created, on the scheduler's clock.
-func osClock(c *call) int {
-	return c.Push(lua.LNumber(float64(c.rt.Scheduler.Now()-c.rt.began) / 1e9))
-}
-
-// osDate implements os.date in UTC: a table for "*t", otherwise text formatted by strftime directives.
-func osDate(c *call) int {
-	format := "%c"
-	if c.Arg(1) != lua.LNil {
-		format = strings.TrimPrefix(c.Text(1, "format text"), "!")
-	}
-	seconds := c.rt.Scheduler.Now() / int64(time.Second)
-	if c.Arg(2) != lua.LNil {
-		seconds = c.truncated(2, "time")
-	}
-	at := time.Unix(seconds, 0).UTC()
-	if strings.HasPrefix(format, "*t") {
-		t := c.L.NewTable()
-		for name, v := range map[string]int{"year": at.Year(), "month": int(at.Month()), "day": at.Day(),
-			"hour": at.Hour(), "min": at.Minute(), "sec": at.Second(), "wday": int(at.Weekday()) + 1,
-			"yday": at.YearDay()} {
-			t.RawSetString(name, lua.LNumber(v))
-		}
-		t.RawSetString("isdst", lua.LFalse)
-		return c.Push(t)
-	}
-	lua51.Reserve(c.L, longestDate*uint64(len(format)))
-	text, err := strftime(format, at)
-	if err != nil {
-		c.ArgError(1, "%v", err)
-	}
-	return c.Push(lua.LString(text))
-}
 
 // longestDate is an upper bound on the bytes produced per two characters of a format.
 const longestDate = 16
@@ -103,8 +39,9 @@ func weekOfYear(at time.Time, first time.Weekday) string {
 	return fmt.Sprintf("%02d", (at.YearDay()+6-sinceFirst)/7)
 }
 
-// strftime formats a time by the directives of C99's strftime, and %s.
-func strftime(format string, at time.Time) (string, error) {
+// Strftime formats a time by the directives of C99's strftime, and %s. It raises if the text would exceed the limit on memory.
+func Strftime(L *lua.LState, format string, at time.Time) (string, error) {
+	Reserve(L, longestDate*uint64(len(format)))
 	var b strings.Builder
 	for {
 		plain, rest, found := strings.Cut(format, "%")

@@ -1,4 +1,4 @@
-package bindings
+package lua51
 
 import (
 	"strings"
@@ -16,37 +16,35 @@ const (
 	protectedRegistry = 4 << 10 // initial number of values per thread
 )
 
-// globalPcall implements pcall.
-func globalPcall(c *call) int {
-	if c.Count() == 0 {
-		c.Wanted(1, "function")
-	}
-	if f := c.Arg(1); !c.rt.canBeCalled(f) {
-		c.L.Push(lua.LFalse)
-		c.L.Push(lua.LString("attempt to call a " + f.Type().String() + " value"))
-		return 2
-	}
-	return c.protected(1, nil)
+// Threads are the Lua threads of a state on which protected calls and coroutines run. They belong to the state's goroutine.
+type Threads struct {
+	root    *lua.LState
+	current *lua.LState // on which a call may wait: root, or the innermost pcall's
+	pool    []*lua.LState
+	nested  int // nesting depth of pcall and resume
 }
 
-// globalXpcall implements xpcall: the handler runs where the error was raised, so that debug.traceback shows that position.
-func globalXpcall(c *call) int {
-	handler := c.Func(2, "function(error)")
-	return c.protected(2, handler)
+// NewThreads returns the threads of a state, whose coroutine functions it replaces.
+func NewThreads(root *lua.LState) *Threads {
+	t := &Threads{root: root, current: root}
+	t.replaceCoroutines()
+	return t
 }
 
-// protected calls argument 1 with the arguments from 1 + skip.
-func (c *call) protected(skip int, handler *lua.LFunction) int {
-	rt, L := c.rt, c.L
-	depth := rt.nest(L)
-	th := rt.thread(L)
-	before := rt.current
+// Current returns the thread on which a call may wait: the state, or the thread of the innermost pcall.
+func (t *Threads) Current() *lua.LState { return t.current }
+
+// Protected calls argument 1 of L's running function with the arguments from 1 + skip, and pushes the results of pcall. handler is xpcall's, or nil.
+func (t *Threads) Protected(L *lua.LState, skip int, handler *lua.LFunction) int {
+	depth := t.nest(L)
+	th := t.thread(L)
+	before := t.current
 	if L == before {
-		rt.current = th
+		t.current = th
 	}
 	defer func() {
-		rt.nested -= depth
-		rt.current = before
+		t.nested -= depth
+		t.current = before
 	}()
 	th.Push(L.Get(1))
 	n := 0
@@ -61,8 +59,8 @@ func (c *call) protected(skip int, handler *lua.LFunction) int {
 	err := th.PCall(n, lua.MultRet, catch)
 	L.Push(lua.LBool(err == nil))
 	if err != nil {
-		L.Push(raised(err))
-		rt.threads = append(rt.threads, th)
+		L.Push(Raised(err))
+		t.pool = append(t.pool, th)
 		return 2
 	}
 	n = th.GetTop()
@@ -70,20 +68,20 @@ func (c *call) protected(skip int, handler *lua.LFunction) int {
 		L.Push(th.Get(i))
 	}
 	th.SetTop(0)
-	rt.threads = append(rt.threads, th)
+	t.pool = append(t.pool, th)
 	return 1 + n
 }
 
 // CallApart calls fn on a thread of its own below L and returns all its results: an error does not close the upvalues of functions on L. A wait
 // inside belongs to the task.
-func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error) {
-	th, before := rt.thread(L), rt.current
+func (t *Threads) CallApart(L *lua.LState, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error) {
+	th, before := t.thread(L), t.current
 	if L == before {
-		rt.current = th
+		t.current = th
 	}
 	defer func() {
-		rt.current = before
-		rt.threads = append(rt.threads, th)
+		t.current = before
+		t.pool = append(t.pool, th)
 	}()
 	th.Push(fn)
 	for _, a := range args {
@@ -100,8 +98,8 @@ func (rt *Runtime) CallApart(L *lua.LState, fn *lua.LFunction, args ...lua.LValu
 	return values, nil
 }
 
-// raised returns the Lua value of an error.
-func raised(err error) lua.LValue {
+// Raised returns the Lua value of an error.
+func Raised(err error) lua.LValue {
 	e, ok := err.(*lua.ApiError)
 	switch {
 	case !ok || e.Object == nil:
@@ -146,12 +144,12 @@ func caught(th *lua.LState, handler *lua.LFunction) int {
 }
 
 // thread returns a pooled thread, or a new one; it ends with L.
-func (rt *Runtime) thread(L *lua.LState) (th *lua.LState) {
-	if n := len(rt.threads); n > 0 {
-		th = rt.threads[n-1]
-		rt.threads = rt.threads[:n-1]
+func (t *Threads) thread(L *lua.LState) (th *lua.LState) {
+	if n := len(t.pool); n > 0 {
+		th = t.pool[n-1]
+		t.pool = t.pool[:n-1]
 	} else {
-		rt.small(rt.root, protectedRegistry, func() { th, _ = rt.root.NewThread() })
+		t.small(t.root, protectedRegistry, func() { th, _ = t.root.NewThread() })
 	}
 	th.SetContext(L.Context())
 	return th

@@ -1,9 +1,7 @@
-package bindings
+package lua51
 
 import (
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings/lua51"
 )
 
 // Replacements for gopher-lua's coroutine functions, which have no limits: a nested resume uses Go stack, whose overflow ends the process, each
@@ -17,16 +15,16 @@ const (
 )
 
 // replaceCoroutines wraps coroutine.create, resume and wrap.
-func (rt *Runtime) replaceCoroutines() {
-	module, ok := rt.globals().RawGetString(lua.CoroutineLibName).(*lua.LTable)
+func (t *Threads) replaceCoroutines() {
+	module, ok := t.root.GetGlobal(lua.CoroutineLibName).(*lua.LTable)
 	if !ok {
 		return
 	}
 	original := func(name string) lua.LGFunction { return module.RawGetString(name).(*lua.LFunction).GFunction }
 	create, resume, wrap := original("create"), original("resume"), original("wrap")
-	set := func(name string, fn lua.LGFunction) { module.RawSetString(name, rt.root.NewFunction(fn)) }
+	set := func(name string, fn lua.LGFunction) { module.RawSetString(name, t.root.NewFunction(fn)) }
 	set("create", func(L *lua.LState) int {
-		rt.small(L, threadRegistry, func() { create(L) })
+		t.small(L, threadRegistry, func() { create(L) })
 		L.ToThread(-1).SetContext(L.Context())
 		return 1
 	})
@@ -37,26 +35,26 @@ func (rt *Runtime) replaceCoroutines() {
 			L.Push(lua.LString(why))
 			return 2
 		}
-		return rt.resume(L, th, resume)
+		return t.resume(L, th, resume)
 	})
 	set("wrap", func(L *lua.LState) int {
-		rt.small(L, threadRegistry, func() { wrap(L) })
+		t.small(L, threadRegistry, func() { wrap(L) })
 		made := L.Get(-1).(*lua.LFunction)
 		th := made.Upvalues[0].Value().(*lua.LState)
 		th.SetContext(L.Context())
 		next := made.GFunction
 		L.Push(L.NewClosure(func(L *lua.LState) int {
 			if why := refuses(th); why != "" {
-				lua51.Raise(L, "%s", why)
+				Raise(L, "%s", why)
 			}
-			return rt.resume(L, th, next)
+			return t.resume(L, th, next)
 		}, th))
 		return 1
 	})
 }
 
 // small calls make with settings that give new threads no context and small, growing stacks.
-func (rt *Runtime) small(L *lua.LState, registry int, make func()) {
+func (t *Threads) small(L *lua.LState, registry int, make func()) {
 	ctx, options := L.RemoveContext(), L.Options
 	if options.RegistryMaxSize > options.RegistrySize {
 		L.Options.RegistrySize = min(options.RegistrySize, registry)
@@ -81,11 +79,11 @@ func refuses(th *lua.LState) string {
 }
 
 // resume runs a thread after checking the nesting limit.
-func (rt *Runtime) resume(L, th *lua.LState, run lua.LGFunction) int {
-	depth := rt.nest(L)
+func (t *Threads) resume(L, th *lua.LState, run lua.LGFunction) int {
+	depth := t.nest(L)
 	ended := false
 	defer func() {
-		rt.nested -= depth
+		t.nested -= depth
 		if ended {
 			return
 		}
@@ -113,18 +111,18 @@ func overflow(th *lua.LState, raised lua.LValue) lua.LValue {
 	return raised
 }
 
-// nest counts a nested thread and raises at the limit. The caller subtracts the result from rt.nested at the end. A thread with deep calls counts
+// nest counts a nested thread and raises at the limit. The caller subtracts the result from t.nested at the end. A thread with deep calls counts
 // more, as it uses more Go stack.
-func (rt *Runtime) nest(L *lua.LState) int {
-	if rt.nested >= maxProtected {
-		lua51.Raise(L, "stack overflow (pcall and coroutines inside each other %d times)", maxProtected)
+func (t *Threads) nest(L *lua.LState) int {
+	if t.nested >= maxProtected {
+		Raise(L, "stack overflow (pcall and coroutines inside each other %d times)", maxProtected)
 	}
 	depth := 1
-	if rt.nested >= freelyNested {
+	if t.nested >= freelyNested {
 		if _, deep := L.GetStack(deepFrames); deep {
 			depth = deepThread
 		}
 	}
-	rt.nested += depth
+	t.nested += depth
 	return depth
 }

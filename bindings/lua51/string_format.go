@@ -1,4 +1,4 @@
-package bindings
+package lua51
 
 import (
 	"fmt"
@@ -7,9 +7,6 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/daqiri/daqiri-run/bindings/lua51"
-	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
 // directive is one % directive of a format string, as in C.
@@ -20,16 +17,25 @@ type directive struct {
 	verb      byte
 }
 
-// stringFormat replaces string.format: like Lua 5.1's; in addition, %d, %u, %x, %X, %o and %s accept a u64.
-func stringFormat(c *call) int {
+// Arguments gives access to the arguments of a call; methods that check one raise if it is wrong.
+type Arguments interface {
+	Arg(n int) lua.LValue
+	Count() int
+	Text(n int, what string) string // a string, or a number as one
+	Wanted(n int, what string)      // raises: what was expected
+	ArgError(n int, format string, args ...any)
+}
+
+// Format returns the result of string.format: like Lua 5.1's; in addition, %d, %u, %x, %X, %o and %s accept userdata with a method Uint64.
+func Format(L *lua.LState, c Arguments) string {
 	text := c.Text(1, "format text")
 	var out strings.Builder
 	for n := 2; ; n++ {
 		plain, rest, found := strings.Cut(text, "%")
-		lua51.Reserve(c.L, uint64(out.Len()+len(plain)))
+		Reserve(L, uint64(out.Len()+len(plain)))
 		out.WriteString(plain)
 		if !found {
-			return c.Push(lua.LString(out.String()))
+			return out.String()
 		}
 		if strings.HasPrefix(rest, "%") {
 			out.WriteByte('%')
@@ -43,8 +49,8 @@ func stringFormat(c *call) int {
 		if n > c.Count() {
 			c.ArgError(n, "no value for %%%c", d.verb)
 		}
-		piece := d.render(c, n)
-		lua51.Reserve(c.L, uint64(out.Len()+len(piece)))
+		piece := d.render(L, c, n)
+		Reserve(L, uint64(out.Len()+len(piece)))
 		out.WriteString(piece)
 		text = tail
 	}
@@ -94,22 +100,22 @@ func (d directive) spec(verb string) string {
 	return s + verb
 }
 
-func (d directive) render(c *call, n int) string {
+func (d directive) render(L *lua.LState, c Arguments, n int) string {
 	switch d.verb {
 	case 'q':
 		s := c.Text(n, "a string")
-		lua51.Reserve(c.L, 4*uint64(len(s)))
+		Reserve(L, 4*uint64(len(s)))
 		return quote(s)
 	case 's':
-		s := c.rt.text(c.L, c.Arg(n))
+		s := L.ToStringMeta(c.Arg(n)).String()
 		if d.precision >= 0 && d.precision < len(s) {
 			s = s[:d.precision]
 		}
 		return d.pad(s)
 	case 'c':
-		return d.pad(string([]byte{byte(int64(c.formatNumber(n)))}))
+		return d.pad(string([]byte{byte(int64(FormatNumber(c, n)))}))
 	case 'e', 'E', 'f', 'g', 'G':
-		return d.float(c.formatNumber(n))
+		return d.float(FormatNumber(c, n))
 	}
 	return d.integer(c, n)
 }
@@ -125,7 +131,7 @@ func (d directive) float(f float64) string {
 	return fmt.Sprintf(d.spec(string(d.verb)), f)
 }
 
-func (d directive) integer(c *call, n int) string {
+func (d directive) integer(c Arguments, n int) string {
 	verb := d.verb
 	if d.precision >= 0 {
 		d.flags = strings.ReplaceAll(d.flags, "0", "")
@@ -137,10 +143,12 @@ func (d directive) integer(c *call, n int) string {
 	if signed || verb == 'u' {
 		verb = 'd'
 	}
-	if u, ok := row.Userdata[row.U64](c.Arg(n)); ok {
-		return d.whole(verb, uint64(u))
+	if ud, ok := c.Arg(n).(*lua.LUserData); ok {
+		if u, ok := ud.Value.(interface{ Uint64() uint64 }); ok {
+			return d.whole(verb, u.Uint64())
+		}
 	}
-	f := c.formatNumber(n)
+	f := FormatNumber(c, n)
 	switch {
 	case f >= math.MaxUint64 || f < math.MinInt64 || math.IsNaN(f):
 		c.ArgError(n, "%v does not fit into 64 bits", f)
@@ -170,9 +178,9 @@ func (d directive) whole(verb byte, u uint64) string {
 	return d.pad(prefix + fmt.Sprintf(digits.spec(string(verb)), u))
 }
 
-// formatNumber returns argument n with Lua's conversion: a number, or a string that is one.
-func (c *call) formatNumber(n int) float64 {
-	v, ok := lua51.ToNumber(c.Arg(n))
+// FormatNumber returns argument n with Lua's conversion: a number, or a string that is one.
+func FormatNumber(c Arguments, n int) float64 {
+	v, ok := ToNumber(c.Arg(n))
 	if !ok {
 		c.Wanted(n, "number")
 	}
@@ -207,6 +215,3 @@ func quote(s string) string {
 	b.WriteByte('"')
 	return b.String()
 }
-
-// text returns tostring(v).
-func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringMeta(v).String() }
