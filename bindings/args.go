@@ -59,7 +59,7 @@ func moduleArgs(c *call) int {
 		}
 		out.RawSetString(a.name, v)
 	}
-	c.rt.strict(out, func(_ *lua.LState, key string) string {
+	strict(c.rt.root, out, func(_ *lua.LState, key string) string {
 		for _, a := range declared {
 			if a.name == key {
 				return "" // declared without a value

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -331,4 +332,24 @@ func (c *call) histogram(lo, hi float64, bins int, each func(add func(f float64)
 		t.RawSetString(name, lua.LNumber(v))
 	}
 	return t
+}
+
+// AppendJSON appends the values as a JSON array, with null for absent ones.
+func (col *column) AppendJSON(out []byte) ([]byte, error) {
+	out = append(out, '[')
+	for i := range col.values.Len() {
+		v := col.values.At(i)
+		if i > 0 {
+			out = append(out, ',')
+		}
+		switch {
+		case !col.present(i):
+			out = append(out, "null"...)
+		case col.signed:
+			out = strconv.AppendInt(out, int64(v), 10)
+		default:
+			out = strconv.AppendUint(out, v, 10)
+		}
+	}
+	return append(out, ']'), nil
 }

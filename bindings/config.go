@@ -16,18 +16,18 @@ import (
 
 // configuration builds s.config: the resolved plan, read-only, through gopher-luar under the names of the YAML, and the sections of the file that
 // daqiri-run does not define as tables. Cold.
-func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
-	luar.GetConfig(rt.root).FieldNames = yamlNames
-	luar.GetConfig(rt.root).MethodNames = func(reflect.Type, reflect.Method) []string { return nil }
+func configuration(L *lua.LState, cfg *spec.Config, integer func(uint64) lua.LValue) lua.LValue {
+	luar.GetConfig(L).FieldNames = yamlNames
+	luar.GetConfig(L).MethodNames = func(reflect.Type, reflect.Method) []string { return nil }
 	plan := spec.Inspect(cfg)
-	rt.lock(reflect.TypeOf(plan), map[reflect.Type]bool{})
+	lock(L, reflect.TypeOf(plan), map[reflect.Type]bool{})
 	sections := map[string]lua.LValue{}
 	for name, v := range cfg.Extra {
-		sections[name] = rt.fromGo(v)
+		sections[name] = fromGo(L, v, integer)
 	}
-	view := luar.New(rt.root, plan)
-	meta := rt.root.NewTable()
-	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
+	view := luar.New(L, plan)
+	meta := L.NewTable()
+	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
 		if v, ok := sections[L.Get(2).String()]; ok {
 			L.Push(v)
 		} else {
@@ -35,15 +35,15 @@ func (rt *Runtime) configuration(cfg *spec.Config) lua.LValue {
 		}
 		return 1
 	}))
-	meta.RawSetString("__newindex", rt.root.NewFunction(readOnly))
-	meta.RawSetString("__tostring", rt.root.NewFunction(configText))
+	meta.RawSetString("__newindex", L.NewFunction(readOnly))
+	meta.RawSetString("__tostring", L.NewFunction(configText))
 	names := yamlKeys(reflect.TypeOf(plan).Elem())
 	for name := range sections {
 		names = append(names, name)
 	}
-	meta.RawSetString("__names", rt.list(sortedStrings(names)))
-	shown := rt.root.NewTable() // in place of the metatable, so that scripts can't change it
-	shown.RawSetString("__names", rt.list(sortedStrings(names)))
+	meta.RawSetString("__names", stringList(L, slices.Sorted(slices.Values(names))))
+	shown := L.NewTable() // in place of the metatable, so that scripts can't change it
+	shown.RawSetString("__names", stringList(L, slices.Sorted(slices.Values(names))))
 	meta.RawSetString("__metatable", shown)
 	return &lua.LUserData{Value: plan, Metatable: meta}
 }
@@ -82,46 +82,46 @@ func yamlNames(_ reflect.Type, f reflect.StructField) []string {
 }
 
 // lock makes gopher-luar's view of a type read-only, and misspelt keys raise.
-func (rt *Runtime) lock(t reflect.Type, seen map[reflect.Type]bool) {
+func lock(L *lua.LState, t reflect.Type, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return
 	}
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		rt.lock(t.Elem(), seen)
+		lock(L, t.Elem(), seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
 			if f := t.Field(i); f.IsExported() {
-				rt.lock(f.Type, seen)
+				lock(L, f.Type, seen)
 			}
 		}
-		rt.lock(reflect.PointerTo(t), seen)
+		lock(L, reflect.PointerTo(t), seen)
 	default:
 		return
 	}
-	meta := luar.MT(rt.root, reflect.Zero(t).Interface())
+	meta := luar.MT(L, reflect.Zero(t).Interface())
 	for _, name := range operators {
 		if name == "__unm" && t.Kind() == reflect.Pointer && t.Elem().Kind() != reflect.Struct {
 			continue // -p reads an optional number
 		}
-		meta.RawSetString(name, rt.root.NewFunction(noOperator))
+		meta.RawSetString(name, L.NewFunction(noOperator))
 	}
-	meta.RawSetString("__newindex", rt.root.NewFunction(readOnly))
-	meta.RawSetString("__tostring", rt.root.NewFunction(configText))
+	meta.RawSetString("__newindex", L.NewFunction(readOnly))
+	meta.RawSetString("__tostring", L.NewFunction(configText))
 	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
-		rt.lockKeys(meta, t)
+		lockKeys(L, meta, t)
 	}
 }
 
-func (rt *Runtime) lockKeys(meta *luar.Metatable, t reflect.Type) {
+func lockKeys(L *lua.LState, meta *luar.Metatable, t reflect.Type) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	known := yamlKeys(t)
-	meta.RawSetString("__names", rt.list(known))
+	meta.RawSetString("__names", stringList(L, known))
 	index := meta.RawGetString("__index")
-	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
+	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
 		if key := L.Get(2).String(); !slices.Contains(known, key) {
 			lua51.Raise(L, "%s", row.Unknown("key", key, known))
 		}

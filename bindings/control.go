@@ -245,7 +245,7 @@ func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any
 	fn := h.verbs[verb]
 	known := slices.Sorted(maps.Keys(h.verbs))
 	if fn == nil && verb == "help" {
-		out.RawSetString("reply", rt.list(known))
+		out.RawSetString("reply", stringList(rt.root, known))
 		return nil
 	}
 	if fn == nil {

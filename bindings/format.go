@@ -53,7 +53,7 @@ var formatType = &typeDef{
 		case lua.LString("name"):
 			return lua.LString(f.Name)
 		case lua.LString("fields"):
-			return rt.list(f.Names())
+			return stringList(rt.root, f.Names())
 		case lua.LString("title"):
 			if f.Declared != nil {
 				return lua.LString(f.Declared.Spec.Title)

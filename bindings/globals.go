@@ -126,26 +126,10 @@ func (rt *Runtime) module(name string, entries []entry) *lua.LTable {
 	if name == "daqiri" {
 		t.RawSetString("version", lua.LString(Version))
 	}
-	rt.strict(t, func(_ *lua.LState, key string) string {
+	strict(rt.root, t, func(_ *lua.LState, key string) string {
 		return row.Unknown("function", key, names) + " in module " + name
 	})
 	return t
-}
-
-// strict makes reads of absent keys raise the text returned for the key; "" raises nothing.
-func (rt *Runtime) strict(t *lua.LTable, text func(L *lua.LState, key string) string) {
-	meta := rt.root.NewTable()
-	meta.RawSetString("__index", rt.root.NewFunction(func(L *lua.LState) int {
-		key, ok := L.Get(2).(lua.LString)
-		if !ok {
-			return 0
-		}
-		if why := text(L, string(key)); why != "" {
-			lua51.Raise(L, "%s", why)
-		}
-		return 0
-	}))
-	rt.root.SetMetatable(t, meta)
 }
 
 func (rt *Runtime) globals() *lua.LTable { return rt.root.Get(lua.GlobalsIndex).(*lua.LTable) }
@@ -170,7 +154,7 @@ func (rt *Runtime) replaceGlobals() {
 func (rt *Runtime) strictGlobals() {
 	g := rt.globals()
 	defined := map[string]bool{}
-	rt.strict(g, func(L *lua.LState, key string) string {
+	strict(rt.root, g, func(L *lua.LState, key string) string {
 		if defined[key] {
 			return ""
 		}

@@ -21,42 +21,27 @@ import (
 const (
 	maxNesting = 100
 	maxJSON    = 64 << 20 // bytes of text; a table that contains others many times reaches it quickly
-	decoded    = 40       // upper bound of memory per byte of JSON
 )
 
 var errLongJSON = fmt.Errorf("its JSON is longer than %d MiB", maxJSON>>20)
 
-// moduleJSON implements daqiri.json: a value as JSON on one line, with sorted keys.
-func moduleJSON(c *call) int {
-	c.AtMost(1)
-	text, err := appendJSON(nil, c.Arg(1), 0)
-	if err != nil {
-		c.ArgError(1, "%v", err)
-	}
-	return c.Push(lua.LString(text))
-}
+// decodedBytes is an upper bound of the memory that a byte of JSON takes as a Lua value.
+const decodedBytes = 40
 
-// moduleFromJSON implements daqiri.from_json. Invalid JSON is an expected failure: nil, status, text.
-func moduleFromJSON(c *call) int {
-	text := c.Str(1, "JSON text")
-	c.Check(lua51.Room(c.L, decoded*uint64(len(text))))
+// parseJSON decodes one value, with numbers as json.Number.
+func parseJSON(text string) (v any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
-	if err == nil {
+	if err = d.Decode(&v); err == nil {
 		err = finite(v)
 	}
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return c.Push(c.rt.fromGo(v))
-		}
-		err = errors.New("more text behind the value")
+	if err != nil {
+		return nil, err
 	}
-	c.L.Push(lua.LNil)
-	c.L.Push(lua.LString("INVALID_PARAMETER"))
-	c.L.Push(lua.LString("json: " + err.Error()))
-	return 3
+	if _, err = d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more text behind the value")
+	}
+	return v, nil
 }
 
 // finite returns an error for a number outside the range of a Lua number.
@@ -76,6 +61,12 @@ func finite(v any) (err error) {
 	return err
 }
 
+// jsonAppender is implemented by objects of the API that have a JSON form.
+type jsonAppender interface {
+	AppendJSON(out []byte) ([]byte, error)
+}
+
+// appendJSON appends a value as JSON on one line, with sorted keys. depth is 0.
 func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
 	if depth > maxNesting {
 		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
@@ -98,10 +89,8 @@ func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
 		switch x := v.Value.(type) {
 		case row.U64:
 			return strconv.AppendUint(out, uint64(x), 10), nil
-		case *column:
-			return appendColumn(out, x)
-		case timestamp:
-			return appendText(out, x.String())
+		case jsonAppender:
+			return x.AppendJSON(out)
 		}
 		if _, ours := v.Value.(row.Object); !ours {
 			text, err := json.Marshal(v.Value) // configuration data
@@ -121,6 +110,7 @@ func appendNumber(out []byte, f float64) ([]byte, error) {
 	return strconv.AppendFloat(out, f, 'g', -1, 64), nil
 }
 
+// appendText appends a string as JSON.
 func appendText(out []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New("a string that is not UTF-8 has no JSON form (daqiri.hex shows bytes)")
@@ -135,25 +125,6 @@ func appendText(out []byte, s string) ([]byte, error) {
 		return nil, err
 	}
 	return append(out, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
-}
-
-func appendColumn(out []byte, col *column) ([]byte, error) {
-	out = append(out, '[')
-	for i := range col.values.Len() {
-		v := col.values.At(i)
-		if i > 0 {
-			out = append(out, ',')
-		}
-		switch {
-		case !col.present(i):
-			out = append(out, "null"...)
-		case col.signed:
-			out = strconv.AppendInt(out, int64(v), 10)
-		default:
-			out = strconv.AppendUint(out, v, 10)
-		}
-	}
-	return append(out, ']'), nil
 }
 
 // appendTable writes an array if the keys are 1..n, otherwise an object; an empty table is {}.
@@ -207,8 +178,8 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// fromGo converts decoded JSON or YAML to a Lua value. A null becomes nil, which leaves a hole in a list.
-func (rt *Runtime) fromGo(v any) lua.LValue {
+// fromGo converts decoded JSON or YAML to a Lua value; integer converts a 64-bit number. A null becomes nil, which leaves a hole in a list.
+func fromGo(L *lua.LState, v any, integer func(uint64) lua.LValue) lua.LValue {
 	switch v := v.(type) {
 	case bool:
 		return lua.LBool(v)
@@ -216,7 +187,7 @@ func (rt *Runtime) fromGo(v any) lua.LValue {
 		return lua.LString(v)
 	case json.Number:
 		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
-			return rt.integer(n)
+			return integer(n)
 		}
 		f, _ := v.Float64()
 		return lua.LNumber(f)
@@ -227,19 +198,44 @@ func (rt *Runtime) fromGo(v any) lua.LValue {
 	case int:
 		return lua.LNumber(v)
 	case uint64:
-		return rt.integer(v)
+		return integer(v)
 	case []any:
-		t := rt.root.CreateTable(len(v), 0)
+		t := L.CreateTable(len(v), 0)
 		for i, x := range v {
-			t.RawSetInt(i+1, rt.fromGo(x))
+			t.RawSetInt(i+1, fromGo(L, x, integer))
 		}
 		return t
 	case map[string]any:
-		t := rt.root.CreateTable(0, len(v))
+		t := L.CreateTable(0, len(v))
 		for k, x := range v {
-			t.RawSetString(k, rt.fromGo(x))
+			t.RawSetString(k, fromGo(L, x, integer))
 		}
 		return t
 	}
 	return lua.LNil
+}
+
+// stringList converts strings to a Lua list.
+func stringList(L *lua.LState, texts []string) *lua.LTable {
+	t := L.CreateTable(len(texts), 0)
+	for _, text := range texts {
+		t.Append(lua.LString(text))
+	}
+	return t
+}
+
+// strict makes reads of absent keys raise the text returned for the key; "" raises nothing.
+func strict(L *lua.LState, t *lua.LTable, text func(L *lua.LState, key string) string) {
+	meta := L.NewTable()
+	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
+		key, ok := L.Get(2).(lua.LString)
+		if !ok {
+			return 0
+		}
+		if why := text(L, string(key)); why != "" {
+			lua51.Raise(L, "%s", why)
+		}
+		return 0
+	}))
+	L.SetMetatable(t, meta)
 }

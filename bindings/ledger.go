@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -9,15 +10,15 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// ledger converts a ledger to nested tables: l.rx_port.rx.dropped, l.disk.written. If a name is both a figure and a prefix of other figures, as
+// ledgerTable converts a ledger to nested tables: l.rx_port.rx.dropped, l.disk.written. If a name is both a figure and a prefix of other figures, as
 // metrics may be, the latter are under name_by. Reading a misspelt name raises. seconds is the duration that the ledger covers.
-func (rt *Runtime) ledger(l *stats.Ledger, seconds float64) *lua.LTable {
+func ledgerTable(L *lua.LState, l *stats.Ledger, seconds float64) *lua.LTable {
 	names := l.Names()
 	figures := map[string]bool{}
 	for _, name := range names {
 		figures[name] = true
 	}
-	root := rt.root.NewTable()
+	root := L.NewTable()
 	tables := map[string]*lua.LTable{"": root}
 	for _, name := range names {
 		v, _ := l.Lookup(name)
@@ -29,7 +30,7 @@ func (rt *Runtime) ledger(l *stats.Ledger, seconds float64) *lua.LTable {
 			}
 			path += "." + part
 			if tables[path] == nil {
-				tables[path] = rt.root.NewTable()
+				tables[path] = L.NewTable()
 				t.RawSet(ledgerKey(part), tables[path])
 			}
 			t = tables[path]
@@ -40,10 +41,10 @@ func (rt *Runtime) ledger(l *stats.Ledger, seconds float64) *lua.LTable {
 		root.RawSetString("seconds", lua.LNumber(seconds))
 	}
 	for path, t := range tables {
-		rt.strictLedger(t, strings.TrimPrefix(path, "."))
+		strictLedger(L, t, strings.TrimPrefix(path, "."))
 	}
 	delete(tables, "")
-	rt.describeLedger(l, seconds, root, tables)
+	describeLedger(L, l, seconds, root, tables)
 	return root
 }
 
@@ -55,14 +56,14 @@ func ledgerKey(part string) lua.LValue {
 	return lua.LString(part)
 }
 
-func (rt *Runtime) strictLedger(t *lua.LTable, path string) {
-	rt.strict(t, func(_ *lua.LState, key string) string {
+func strictLedger(L *lua.LState, t *lua.LTable, path string) {
+	strict(L, t, func(_ *lua.LState, key string) string {
 		if path == "" && key == "error" {
 			return "" // a summary without an error
 		}
 		var known []string
 		t.ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
-		text := row.Unknown("figure", key, sortedStrings(known))
+		text := row.Unknown("figure", key, slices.Sorted(slices.Values(known)))
 		if path != "" {
 			text += " of " + path
 		}

@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -15,20 +16,20 @@ import (
 var alwaysShown = map[string]bool{"packets": true, "dropped": true}
 
 // describeLedger sets __tostring and __brief of the ledger's tables: of root, which may have been extended to a summary, and of those below.
-func (rt *Runtime) describeLedger(l *stats.Ledger, seconds float64, root *lua.LTable, below map[string]*lua.LTable) {
-	brief := rt.root.NewFunction(func(L *lua.LState) int {
-		L.Push(rt.brief(L.CheckTable(1)))
+func describeLedger(L *lua.LState, l *stats.Ledger, seconds float64, root *lua.LTable, below map[string]*lua.LTable) {
+	brief := L.NewFunction(func(L *lua.LState) int {
+		L.Push(brief(L, L.CheckTable(1)))
 		return 1
 	})
-	figures := rt.root.NewFunction(func(L *lua.LState) int {
-		L.Push(lua.LString(strings.Join(rt.figureLines(L.CheckTable(1), ""), "\n")))
+	figures := L.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LString(strings.Join(figureLines(L, L.CheckTable(1), ""), "\n")))
 		return 1
 	})
 	for _, t := range below {
 		t.Metatable.(*lua.LTable).RawSetString("__brief", brief)
 		t.Metatable.(*lua.LTable).RawSetString("__tostring", figures)
 	}
-	root.Metatable.(*lua.LTable).RawSetString("__tostring", rt.root.NewFunction(func(L *lua.LState) int {
+	root.Metatable.(*lua.LTable).RawSetString("__tostring", L.NewFunction(func(L *lua.LState) int {
 		reason, _ := root.RawGetString("reason").(lua.LString)
 		L.Push(lua.LString(ledgerText(l, seconds, string(reason))))
 		return 1
@@ -36,11 +37,11 @@ func (rt *Runtime) describeLedger(l *stats.Ledger, seconds float64, root *lua.LT
 }
 
 // brief copies a table of figures, omitting zeros and tables without nonzero figures.
-func (rt *Runtime) brief(t *lua.LTable) *lua.LTable {
-	out := rt.root.NewTable()
+func brief(L *lua.LState, t *lua.LTable) *lua.LTable {
+	out := L.NewTable()
 	t.ForEach(func(k, v lua.LValue) {
 		if inner, ok := v.(*lua.LTable); ok {
-			if first, _ := rt.brief(inner).Next(lua.LNil); first == lua.LNil {
+			if first, _ := brief(L, inner).Next(lua.LNil); first == lua.LNil {
 				return
 			}
 		} else if v == lua.LNumber(0) && !alwaysShown[k.String()] {
@@ -52,15 +53,16 @@ func (rt *Runtime) brief(t *lua.LTable) *lua.LTable {
 }
 
 // figureLines formats the figures of brief, one "name = value" per line, sorted; above prefixes the names.
-func (rt *Runtime) figureLines(t *lua.LTable, above string) (lines []string) {
-	rt.brief(t).ForEach(func(k, v lua.LValue) {
+func figureLines(L *lua.LState, t *lua.LTable, above string) (lines []string) {
+	brief(L, t).ForEach(func(k, v lua.LValue) {
 		if inner, ok := v.(*lua.LTable); ok {
-			lines = append(lines, rt.figureLines(inner, above+k.String()+".")...)
+			lines = append(lines, figureLines(L, inner, above+k.String()+".")...)
 			return
 		}
 		lines = append(lines, above+k.String()+" = "+v.String())
 	})
-	return sortedStrings(lines)
+	slices.Sort(lines)
+	return lines
 }
 
 // ledgerText formats the accounts line by line, and the drop reasons.
@@ -77,15 +79,15 @@ func ledgerText(l *stats.Ledger, seconds float64, reason string) string {
 		}
 	}
 	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
+	for _, cells := range rows {
+		for i, cell := range cells {
 			widths[i] = max(widths[i], len(cell))
 		}
 	}
 	var b strings.Builder
-	for _, row := range rows {
-		fmt.Fprintf(&b, "%-*s", widths[0], row[0])
-		for i, cell := range row[1:] {
+	for _, cells := range rows {
+		fmt.Fprintf(&b, "%-*s", widths[0], cells[0])
+		for i, cell := range cells[1:] {
 			fmt.Fprintf(&b, "  %*s", widths[i+1], cell)
 		}
 		b.WriteByte('\n')

@@ -1,12 +1,16 @@
 package bindings
 
 import (
+	"cmp"
 	"fmt"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
 )
+
+// maxExported is the maximum number of values in a message, a task argument or a configuration.
+const maxExported = 1 << 20
 
 // goValue converts a Lua value to the Go types of decoded YAML: map[string]any, []any, string, bool, float64, nil.
 func goValue(v lua.LValue, depth int) (any, error) {
@@ -51,7 +55,7 @@ func (p *plainer) table(t *lua.LTable, depth int) (any, error) {
 		}
 		x, err := p.value(e, depth+1)
 		if err != nil {
-			fault = firstError(fault, fmt.Errorf("%s: %w", k, err))
+			fault = cmp.Or(fault, fmt.Errorf("%s: %w", k, err))
 		}
 		list = append(list, x)
 		table[k.String()] = x

@@ -12,6 +12,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -273,7 +274,7 @@ func moduleParse(c *call) int {
 	_, cfg, _, err := c.configuration(spec.Options{Engine: c.rt.Open.Engine, Memory: c.rt.Open.Memory, Set: c.rt.Open.Set, Sources: c.rt.Open.Sources})
 	c.Check(err)
 	c.L.Push(c.rt.fromGo(cfg.Written()))
-	c.L.Push(c.rt.configuration(cfg))
+	c.L.Push(configuration(c.rt.root, cfg, c.rt.integer))
 	return 2
 }
 
@@ -403,4 +404,25 @@ func (c *call) logged(v lua.LValue) any {
 		}
 	}
 	return c.rt.text(c.L, v)
+}
+
+// moduleJSON implements daqiri.json: a value as JSON on one line, with sorted keys.
+func moduleJSON(c *call) int {
+	c.AtMost(1)
+	text, err := appendJSON(nil, c.Arg(1), 0)
+	if err != nil {
+		c.ArgError(1, "%v", err)
+	}
+	return c.Push(lua.LString(text))
+}
+
+// moduleFromJSON implements daqiri.from_json. Invalid JSON is an expected failure: nil, status, text.
+func moduleFromJSON(c *call) int {
+	text := c.Str(1, "JSON text")
+	c.Check(lua51.Room(c.L, decodedBytes*uint64(len(text))))
+	v, err := parseJSON(text)
+	if err != nil {
+		return c.notSuch("json: " + err.Error())
+	}
+	return c.Push(c.rt.fromGo(v))
 }

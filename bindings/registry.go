@@ -106,10 +106,10 @@ func (rt *Runtime) live(name string) *liveType {
 		if ud, ok := L.Get(1).(*lua.LUserData); ok {
 			self = ud.Value
 		}
-		L.Push(rt.list(def.namesOf(self)))
+		L.Push(stringList(rt.root, def.namesOf(self)))
 		return 1
 	}))
-	t.meta.RawSetString("__fields", rt.list(def.fieldNames()))
+	t.meta.RawSetString("__fields", stringList(rt.root, def.fieldNames()))
 	t.meta.RawSetString("__metatable", lua.LString(def.name))
 	rt.types[name] = t
 	return t
@@ -201,15 +201,6 @@ func (rt *Runtime) itemText(L *lua.LState, v lua.LValue) string {
 	return rt.text(L, v)
 }
 
-// list converts strings to a Lua list.
-func (rt *Runtime) list(texts []string) *lua.LTable {
-	t := rt.root.CreateTable(len(texts), 0)
-	for _, text := range texts {
-		t.Append(lua.LString(text))
-	}
-	return t
-}
-
 // sortedStrings sorts s and returns it.
 func sortedStrings(s []string) []string {
 	sort.Strings(s)
@@ -218,3 +209,6 @@ func sortedStrings(s []string) []string {
 
 // text returns tostring(v).
 func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringMeta(v).String() }
+
+// fromGo converts decoded JSON or YAML to a Lua value.
+func (rt *Runtime) fromGo(v any) lua.LValue { return fromGo(rt.root, v, rt.integer) }

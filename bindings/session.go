@@ -41,7 +41,7 @@ var sessionType = &typeDef{
 			return lua.LString(h.o.name)
 		case lua.LString("config"):
 			if h.config == nil {
-				h.config = rt.configuration(h.o.s.Config())
+				h.config = configuration(rt.root, h.o.s.Config(), rt.integer)
 			}
 			return h.config
 		}
@@ -377,7 +377,7 @@ func sessionRegion(c *call) int {
 		t.RawSetString(name, lua.LNumber(v))
 	}
 	t.RawSetString("huge", lua.LBool(info.Huge))
-	c.rt.strict(t, func(_ *lua.LState, key string) string {
+	strict(c.rt.root, t, func(_ *lua.LState, key string) string {
 		return row.Unknown("field", key, []string{"buf_size", "free_bufs", "group", "huge", "kind", "name", "num_bufs", "stride"}) + " of region"
 	})
 	return c.Push(t)
@@ -396,7 +396,7 @@ func sessionClock(c *call) int {
 }
 
 func sessionReport(c *call) int {
-	return c.Push(c.rt.shown(c.rt.list(selfSession(c).s.Report())))
+	return c.Push(c.rt.shown(stringList(c.rt.root, selfSession(c).s.Report())))
 }
 
 func sessionLog(c *call) int {

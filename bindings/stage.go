@@ -63,7 +63,7 @@ var stageType = &typeDef{
 			}
 			return lua.LNil
 		case lua.LString("paths"):
-			return rt.list(st.Paths())
+			return stringList(rt.root, st.Paths())
 		case lua.LString("error"):
 			if err := st.Error(); err != nil {
 				return lua.LString(err.Error())

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"fmt"
 
 	lua "github.com/yuin/gopher-lua"
@@ -11,9 +12,6 @@ import (
 
 // pair is one entry of a table copied between states.
 type pair struct{ key, value any }
-
-// maxExported is the maximum number of values in a message or task argument.
-const maxExported = 1 << 20
 
 // passed is a receive or transmit queue passed to another task.
 type passed struct {
@@ -46,9 +44,9 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 			if err == nil {
 				e, err := c.export(e, queues, depth+1)
 				pairs = append(pairs, pair{key, e})
-				fault = firstError(fault, err)
+				fault = cmp.Or(fault, err)
 			}
-			fault = firstError(fault, err)
+			fault = cmp.Or(fault, err)
 		})
 		return pairs, fault
 	case *lua.LFunction:
@@ -68,13 +66,6 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s can't go to another task: tasks share nothing but messages and queues", row.Describe(v))
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // imported converts an exported value to a Lua value of this state.

@@ -198,3 +198,6 @@ func timestampCompare(op func(a, b timestamp) bool) function {
 		return c.Push(lua.LBool(op(a, b)))
 	}
 }
+
+// AppendJSON appends the time as a JSON string.
+func (t timestamp) AppendJSON(out []byte) ([]byte, error) { return appendText(out, t.String()) }
