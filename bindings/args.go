@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 )
 
 // arg is one argument that a script declares.
@@ -59,7 +60,7 @@ func moduleArgs(c *call) int {
 		}
 		out.RawSetString(a.name, v)
 	}
-	strict(c.rt.root, out, func(_ *lua.LState, key string) string {
+	value.Strict(c.rt.root, out, func(_ *lua.LState, key string) string {
 		for _, a := range declared {
 			if a.name == key {
 				return "" // declared without a value

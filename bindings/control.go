@@ -17,6 +17,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/control"
 )
 
@@ -192,7 +193,7 @@ func (rt *Runtime) answerMessage(h *controlHandle, peer *control.Peer, message m
 	}
 	out.RawSetString("ok", lua.LBool(err == nil))
 	rt.Log(map[bool]string{true: "info", false: "warn"}[err == nil], "control", noted)
-	text, err := appendJSON(nil, out, 0)
+	text, err := value.AppendJSON(nil, out, 0)
 	if err != nil {
 		return refusal(nil, fmt.Errorf("the answer: %w", err))
 	}
@@ -211,7 +212,7 @@ func controlMessage(line []byte) (map[string]any, error) {
 	var message map[string]any
 	err := d.Decode(&message)
 	if err == nil {
-		err = finite(message)
+		err = value.Finite(message)
 	}
 	if err == nil && d.More() {
 		err = errors.New("more text behind the object")
@@ -245,7 +246,7 @@ func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any
 	fn := h.verbs[verb]
 	known := slices.Sorted(maps.Keys(h.verbs))
 	if fn == nil && verb == "help" {
-		out.RawSetString("reply", stringList(rt.root, known))
+		out.RawSetString("reply", value.List(rt.root, known))
 		return nil
 	}
 	if fn == nil {
@@ -258,7 +259,7 @@ func (rt *Runtime) runVerb(h *controlHandle, verb string, message map[string]any
 	if results[0] == lua.LNil && results[1] != lua.LNil {
 		return errors.New(strings.TrimPrefix(results[1].String()+": "+results[2].String(), "nil: "))
 	}
-	if _, err := appendJSON(nil, results[0], 0); err != nil {
+	if _, err := value.AppendJSON(nil, results[0], 0); err != nil {
 		return fmt.Errorf("the reply of '%s': %w", verb, err)
 	}
 	out.RawSetString("reply", results[0])

@@ -11,6 +11,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -52,7 +53,7 @@ var txFlows = flowSide{spec.ParseTxFlows, (*session.Interface).AddTxFlows, (*ses
 
 // flows reads argument n as flows {name, match, action} of the interface.
 func (c *call) flows(n int, i *session.Interface, side *flowSide) []flow.Flow {
-	list, err := goValue(c.Table(n, "list of flows"), 0)
+	list, err := value.Of(c.Table(n, "list of flows"), 0)
 	c.Check(err)
 	if m, ok := list.(map[string]any); ok && len(m) == 0 {
 		return nil

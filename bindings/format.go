@@ -11,6 +11,7 @@ import (
 
 	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -53,7 +54,7 @@ var formatType = &typeDef{
 		case lua.LString("name"):
 			return lua.LString(f.Name)
 		case lua.LString("fields"):
-			return stringList(rt.root, f.Names())
+			return value.List(rt.root, f.Names())
 		case lua.LString("title"):
 			if f.Declared != nil {
 				return lua.LString(f.Declared.Spec.Title)

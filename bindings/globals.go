@@ -10,6 +10,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 )
 
 // modules lists the modules of this package that require finds, besides the host's.
@@ -126,7 +127,7 @@ func (rt *Runtime) module(name string, entries []entry) *lua.LTable {
 	if name == "daqiri" {
 		t.RawSetString("version", lua.LString(Version))
 	}
-	strict(rt.root, t, func(_ *lua.LState, key string) string {
+	value.Strict(rt.root, t, func(_ *lua.LState, key string) string {
 		return row.Unknown("function", key, names) + " in module " + name
 	})
 	return t
@@ -154,7 +155,7 @@ func (rt *Runtime) replaceGlobals() {
 func (rt *Runtime) strictGlobals() {
 	g := rt.globals()
 	defined := map[string]bool{}
-	strict(rt.root, g, func(L *lua.LState, key string) string {
+	value.Strict(rt.root, g, func(L *lua.LState, key string) string {
 		if defined[key] {
 			return ""
 		}

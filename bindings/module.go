@@ -14,6 +14,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
@@ -254,7 +255,7 @@ func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, 
 			return text, cfg, warnings, err
 		}
 	case *lua.LTable:
-		table, err := goValue(v, 0)
+		table, err := value.Of(v, 0)
 		if err != nil {
 			c.ArgError(1, "%v", err)
 		}
@@ -274,7 +275,7 @@ func moduleParse(c *call) int {
 	_, cfg, _, err := c.configuration(spec.Options{Engine: c.rt.Open.Engine, Memory: c.rt.Open.Memory, Set: c.rt.Open.Set, Sources: c.rt.Open.Sources})
 	c.Check(err)
 	c.L.Push(c.rt.fromGo(cfg.Written()))
-	c.L.Push(configuration(c.rt.root, cfg, c.rt.integer))
+	c.L.Push(value.Configuration(c.rt.root, cfg, c.rt.integer))
 	return 2
 }
 
@@ -325,7 +326,7 @@ func (o *options) overrides() []spec.Override {
 	t.ForEach(func(k, _ lua.LValue) { paths = append(paths, k.String()) })
 	var list []spec.Override
 	for _, path := range sortedStrings(paths) {
-		v, err := goValue(t.RawGetString(path), 0)
+		v, err := value.Of(t.RawGetString(path), 0)
 		if err != nil {
 			o.Wrong("set", "%s: %v", path, err)
 		}
@@ -399,7 +400,7 @@ func (c *call) logged(v lua.LValue) any {
 	case lua.LBool:
 		return bool(v)
 	case *lua.LTable:
-		if text, err := appendJSON(nil, v, 0); err == nil {
+		if text, err := value.AppendJSON(nil, v, 0); err == nil {
 			return jsonText(text)
 		}
 	}
@@ -409,7 +410,7 @@ func (c *call) logged(v lua.LValue) any {
 // moduleJSON implements daqiri.json: a value as JSON on one line, with sorted keys.
 func moduleJSON(c *call) int {
 	c.AtMost(1)
-	text, err := appendJSON(nil, c.Arg(1), 0)
+	text, err := value.AppendJSON(nil, c.Arg(1), 0)
 	if err != nil {
 		c.ArgError(1, "%v", err)
 	}
@@ -419,8 +420,8 @@ func moduleJSON(c *call) int {
 // moduleFromJSON implements daqiri.from_json. Invalid JSON is an expected failure: nil, status, text.
 func moduleFromJSON(c *call) int {
 	text := c.Str(1, "JSON text")
-	c.Check(lua51.Room(c.L, decodedBytes*uint64(len(text))))
-	v, err := parseJSON(text)
+	c.Check(lua51.Room(c.L, value.DecodedBytes*uint64(len(text))))
+	v, err := value.ParseJSON(text)
 	if err != nil {
 		return c.notSuch("json: " + err.Error())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 )
 
 // entry is a function of a module or type under its Lua name. Its row (row.go) is its reference.
@@ -106,10 +107,10 @@ func (rt *Runtime) live(name string) *liveType {
 		if ud, ok := L.Get(1).(*lua.LUserData); ok {
 			self = ud.Value
 		}
-		L.Push(stringList(rt.root, def.namesOf(self)))
+		L.Push(value.List(rt.root, def.namesOf(self)))
 		return 1
 	}))
-	t.meta.RawSetString("__fields", stringList(rt.root, def.fieldNames()))
+	t.meta.RawSetString("__fields", value.List(rt.root, def.fieldNames()))
 	t.meta.RawSetString("__metatable", lua.LString(def.name))
 	rt.types[name] = t
 	return t
@@ -194,7 +195,7 @@ func (rt *Runtime) shown(t *lua.LTable) *lua.LTable {
 // itemText formats a list item: as JSON if it is a table of plain values.
 func (rt *Runtime) itemText(L *lua.LState, v lua.LValue) string {
 	if t, ok := v.(*lua.LTable); ok {
-		if text, err := appendJSON(nil, t, 0); err == nil {
+		if text, err := value.AppendJSON(nil, t, 0); err == nil {
 			return string(text)
 		}
 	}
@@ -211,4 +212,4 @@ func sortedStrings(s []string) []string {
 func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringMeta(v).String() }
 
 // fromGo converts decoded JSON or YAML to a Lua value.
-func (rt *Runtime) fromGo(v any) lua.LValue { return fromGo(rt.root, v, rt.integer) }
+func (rt *Runtime) fromGo(v any) lua.LValue { return value.FromGo(rt.root, v, rt.integer) }

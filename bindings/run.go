@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -292,26 +293,26 @@ func sessionMeasure(c *call) int {
 	before := o.s.Ledger()
 	o.serve(c, &limits{until: c.rt.Task.In(ns), start: before})
 	l := o.s.Ledger().Since(before)
-	return c.Push(ledgerTable(c.rt.root, l, l.Seconds()))
+	return c.Push(value.Ledger(c.rt.root, l, l.Seconds()))
 }
 
 // sessionStats implements s:stats(): the current ledger.
 func sessionStats(c *call) int {
 	o := selfSession(c)
-	return c.Push(ledgerTable(c.rt.root, o.Ledger(), o.RunTime()))
+	return c.Push(value.Ledger(c.rt.root, o.Ledger(), o.RunTime()))
 }
 
 // summary returns the ledger with reason, files and failed.
 func (c *call) summary(o *RunningSession) lua.LValue {
-	t := ledgerTable(c.rt.root, o.Ledger(), o.RunTime())
+	t := value.Ledger(c.rt.root, o.Ledger(), o.RunTime())
 	setMissing := func(name string, v lua.LValue) {
 		if t.RawGetString(name) == lua.LNil {
 			t.RawSetString(name, v)
 		}
 	}
 	setMissing("reason", lua.LString(o.Reason()))
-	setMissing("failed", stringList(c.rt.root, o.Failed()))
-	setMissing("files", stringList(c.rt.root, o.Files()))
+	setMissing("failed", value.List(c.rt.root, o.Failed()))
+	setMissing("files", value.List(c.rt.root, o.Files()))
 	if err := o.Err(); err != nil {
 		setMissing("error", lua.LString(err.Error()))
 	}

@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
@@ -41,7 +42,7 @@ var sessionType = &typeDef{
 			return lua.LString(h.o.name)
 		case lua.LString("config"):
 			if h.config == nil {
-				h.config = configuration(rt.root, h.o.s.Config(), rt.integer)
+				h.config = value.Configuration(rt.root, h.o.s.Config(), rt.integer)
 			}
 			return h.config
 		}
@@ -377,7 +378,7 @@ func sessionRegion(c *call) int {
 		t.RawSetString(name, lua.LNumber(v))
 	}
 	t.RawSetString("huge", lua.LBool(info.Huge))
-	strict(c.rt.root, t, func(_ *lua.LState, key string) string {
+	value.Strict(c.rt.root, t, func(_ *lua.LState, key string) string {
 		return row.Unknown("field", key, []string{"buf_size", "free_bufs", "group", "huge", "kind", "name", "num_bufs", "stride"}) + " of region"
 	})
 	return c.Push(t)
@@ -396,7 +397,7 @@ func sessionClock(c *call) int {
 }
 
 func sessionReport(c *call) int {
-	return c.Push(c.rt.shown(stringList(c.rt.root, selfSession(c).s.Report())))
+	return c.Push(c.rt.shown(value.List(c.rt.root, selfSession(c).s.Report())))
 }
 
 func sessionLog(c *call) int {

@@ -6,6 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -63,7 +64,7 @@ var stageType = &typeDef{
 			}
 			return lua.LNil
 		case lua.LString("paths"):
-			return stringList(rt.root, st.Paths())
+			return value.List(rt.root, st.Paths())
 		case lua.LString("error"):
 			if err := st.Error(); err != nil {
 				return lua.LString(err.Error())
@@ -146,7 +147,7 @@ func sessionFilter(c *call) int {
 		}
 	}
 	if opts.Has("match") {
-		v, err := goValue(opts.Get("match"), 0)
+		v, err := value.Of(opts.Get("match"), 0)
 		if err == nil {
 			cond.Match, err = parseMatch(v)
 		}

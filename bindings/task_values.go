@@ -7,6 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -21,14 +22,14 @@ type passed struct {
 
 // export copies a value out of its state: nil, booleans, numbers, strings, u64, times and tables of these; queues only if queues is set.
 func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
-	if depth > maxNesting {
-		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
+	if depth > value.MaxNesting {
+		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", value.MaxNesting)
 	}
 	if depth == 0 {
 		c.rt.exported = 0
 	}
-	if c.rt.exported++; c.rt.exported > maxExported {
-		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", maxExported)
+	if c.rt.exported++; c.rt.exported > value.MaxValues {
+		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", value.MaxValues)
 	}
 	switch v := v.(type) {
 	case *lua.LNilType, lua.LBool, lua.LNumber, lua.LString:

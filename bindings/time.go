@@ -11,6 +11,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -200,4 +201,4 @@ func timestampCompare(op func(a, b timestamp) bool) function {
 }
 
 // AppendJSON appends the time as a JSON string.
-func (t timestamp) AppendJSON(out []byte) ([]byte, error) { return appendText(out, t.String()) }
+func (t timestamp) AppendJSON(out []byte) ([]byte, error) { return value.AppendText(out, t.String()) }

@@ -12,6 +12,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -112,7 +113,7 @@ const maxText = 3071
 func (o *options) header() string {
 	text, ok := o.Get("header").(lua.LString)
 	if !ok && o.Has("header") {
-		v, err := goValue(o.Get("header"), 0)
+		v, err := value.Of(o.Get("header"), 0)
 		data := []byte(nil)
 		if err == nil {
 			data, err = json.Marshal(v)

@@ -1,4 +1,4 @@
-package bindings
+package value
 
 import (
 	"encoding/json"
@@ -14,16 +14,16 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
-// configuration builds s.config: the resolved plan, read-only, through gopher-luar under the names of the YAML, and the sections of the file that
+// Configuration builds s.config: the resolved plan, read-only, through gopher-luar under the names of the YAML, and the sections of the file that
 // daqiri-run does not define as tables. Cold.
-func configuration(L *lua.LState, cfg *spec.Config, integer func(uint64) lua.LValue) lua.LValue {
+func Configuration(L *lua.LState, cfg *spec.Config, integer func(uint64) lua.LValue) lua.LValue {
 	luar.GetConfig(L).FieldNames = yamlNames
 	luar.GetConfig(L).MethodNames = func(reflect.Type, reflect.Method) []string { return nil }
 	plan := spec.Inspect(cfg)
 	lock(L, reflect.TypeOf(plan), map[reflect.Type]bool{})
 	sections := map[string]lua.LValue{}
 	for name, v := range cfg.Extra {
-		sections[name] = fromGo(L, v, integer)
+		sections[name] = FromGo(L, v, integer)
 	}
 	view := luar.New(L, plan)
 	meta := L.NewTable()
@@ -41,9 +41,9 @@ func configuration(L *lua.LState, cfg *spec.Config, integer func(uint64) lua.LVa
 	for name := range sections {
 		names = append(names, name)
 	}
-	meta.RawSetString("__names", stringList(L, slices.Sorted(slices.Values(names))))
+	meta.RawSetString("__names", List(L, slices.Sorted(slices.Values(names))))
 	shown := L.NewTable() // in place of the metatable, so that scripts can't change it
-	shown.RawSetString("__names", stringList(L, slices.Sorted(slices.Values(names))))
+	shown.RawSetString("__names", List(L, slices.Sorted(slices.Values(names))))
 	meta.RawSetString("__metatable", shown)
 	return &lua.LUserData{Value: plan, Metatable: meta}
 }
@@ -119,7 +119,7 @@ func lockKeys(L *lua.LState, meta *luar.Metatable, t reflect.Type) {
 		t = t.Elem()
 	}
 	known := yamlKeys(t)
-	meta.RawSetString("__names", stringList(L, known))
+	meta.RawSetString("__names", List(L, known))
 	index := meta.RawGetString("__index")
 	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
 		if key := L.Get(2).String(); !slices.Contains(known, key) {

@@ -1,4 +1,4 @@
-package bindings
+package value
 
 import (
 	"cmp"
@@ -9,12 +9,12 @@ import (
 	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
-// maxExported is the maximum number of values in a message, a task argument or a configuration.
-const maxExported = 1 << 20
+// MaxValues is the maximum number of values in a message, a task argument or a configuration.
+const MaxValues = 1 << 20
 
-// goValue converts a Lua value to the Go types of decoded YAML: map[string]any, []any, string, bool, float64, nil.
-func goValue(v lua.LValue, depth int) (any, error) {
-	p := plainer{left: maxExported}
+// Of converts a Lua value to the Go types of decoded YAML: map[string]any, []any, string, bool, float64, nil.
+func Of(v lua.LValue, depth int) (any, error) {
+	p := plainer{left: MaxValues}
 	return p.value(v, depth)
 }
 
@@ -23,10 +23,10 @@ type plainer struct{ left int }
 
 func (p *plainer) value(v lua.LValue, depth int) (any, error) {
 	if p.left--; p.left < 0 {
-		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", maxExported)
+		return nil, fmt.Errorf("more than %d values (a table that is in others many times over?)", MaxValues)
 	}
-	if depth > maxNesting {
-		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
+	if depth > MaxNesting {
+		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", MaxNesting)
 	}
 	switch v := v.(type) {
 	case *lua.LNilType:

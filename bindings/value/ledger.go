@@ -1,4 +1,4 @@
-package bindings
+package value
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
-// ledgerTable converts a ledger to nested tables: l.rx_port.rx.dropped, l.disk.written. If a name is both a figure and a prefix of other figures, as
+// Ledger converts a ledger to nested tables: l.rx_port.rx.dropped, l.disk.written. If a name is both a figure and a prefix of other figures, as
 // metrics may be, the latter are under name_by. Reading a misspelt name raises. seconds is the duration that the ledger covers.
-func ledgerTable(L *lua.LState, l *stats.Ledger, seconds float64) *lua.LTable {
+func Ledger(L *lua.LState, l *stats.Ledger, seconds float64) *lua.LTable {
 	names := l.Names()
 	figures := map[string]bool{}
 	for _, name := range names {
@@ -57,7 +57,7 @@ func ledgerKey(part string) lua.LValue {
 }
 
 func strictLedger(L *lua.LState, t *lua.LTable, path string) {
-	strict(L, t, func(_ *lua.LState, key string) string {
+	Strict(L, t, func(_ *lua.LState, key string) string {
 		if path == "" && key == "error" {
 			return "" // a summary without an error
 		}

@@ -1,4 +1,4 @@
-package bindings
+package value
 
 import (
 	"bytes"
@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	maxNesting = 100
+	MaxNesting = 100
 	maxJSON    = 64 << 20 // bytes of text; a table that contains others many times reaches it quickly
 )
 
 var errLongJSON = fmt.Errorf("its JSON is longer than %d MiB", maxJSON>>20)
 
-// decodedBytes is an upper bound of the memory that a byte of JSON takes as a Lua value.
-const decodedBytes = 40
+// DecodedBytes is an upper bound of the memory that a byte of JSON takes as a Lua value.
+const DecodedBytes = 40
 
-// parseJSON decodes one value, with numbers as json.Number.
-func parseJSON(text string) (v any, err error) {
+// ParseJSON decodes one value, with numbers as json.Number.
+func ParseJSON(text string) (v any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if err = d.Decode(&v); err == nil {
-		err = finite(v)
+		err = Finite(v)
 	}
 	if err != nil {
 		return nil, err
@@ -44,18 +44,18 @@ func parseJSON(text string) (v any, err error) {
 	return v, nil
 }
 
-// finite returns an error for a number outside the range of a Lua number.
-func finite(v any) (err error) {
+// Finite returns an error for a number outside the range of a Lua number.
+func Finite(v any) (err error) {
 	switch v := v.(type) {
 	case json.Number:
 		_, err = v.Float64()
 	case []any:
 		for _, x := range v {
-			err = errors.Join(err, finite(x))
+			err = errors.Join(err, Finite(x))
 		}
 	case map[string]any:
 		for _, x := range v {
-			err = errors.Join(err, finite(x))
+			err = errors.Join(err, Finite(x))
 		}
 	}
 	return err
@@ -66,10 +66,10 @@ type jsonAppender interface {
 	AppendJSON(out []byte) ([]byte, error)
 }
 
-// appendJSON appends a value as JSON on one line, with sorted keys. depth is 0.
-func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
-	if depth > maxNesting {
-		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", maxNesting)
+// AppendJSON appends a value as JSON on one line, with sorted keys. depth is 0.
+func AppendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
+	if depth > MaxNesting {
+		return nil, fmt.Errorf("nested deeper than %d levels (a table that contains itself?)", MaxNesting)
 	}
 	switch v := v.(type) {
 	case *lua.LNilType:
@@ -79,7 +79,7 @@ func appendJSON(out []byte, v lua.LValue, depth int) ([]byte, error) {
 	case lua.LNumber:
 		return appendNumber(out, float64(v))
 	case lua.LString:
-		return appendText(out, string(v))
+		return AppendText(out, string(v))
 	case *lua.LTable:
 		if len(out) > maxJSON {
 			return nil, errLongJSON
@@ -110,8 +110,8 @@ func appendNumber(out []byte, f float64) ([]byte, error) {
 	return strconv.AppendFloat(out, f, 'g', -1, 64), nil
 }
 
-// appendText appends a string as JSON.
-func appendText(out []byte, s string) ([]byte, error) {
+// AppendText appends a string as JSON.
+func AppendText(out []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, errors.New("a string that is not UTF-8 has no JSON form (daqiri.hex shows bytes)")
 	}
@@ -152,7 +152,7 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 			if i > 1 {
 				out = append(out, ',')
 			}
-			if out, fault = appendJSON(out, t.RawGetInt(i), depth+1); fault != nil {
+			if out, fault = AppendJSON(out, t.RawGetInt(i), depth+1); fault != nil {
 				return nil, fault
 			}
 		}
@@ -168,18 +168,18 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		if out, fault = appendText(out, k); fault != nil {
+		if out, fault = AppendText(out, k); fault != nil {
 			return nil, fault
 		}
-		if out, fault = appendJSON(append(out, ':'), values[k], depth+1); fault != nil {
+		if out, fault = AppendJSON(append(out, ':'), values[k], depth+1); fault != nil {
 			return nil, fault
 		}
 	}
 	return append(out, '}'), nil
 }
 
-// fromGo converts decoded JSON or YAML to a Lua value; integer converts a 64-bit number. A null becomes nil, which leaves a hole in a list.
-func fromGo(L *lua.LState, v any, integer func(uint64) lua.LValue) lua.LValue {
+// FromGo converts decoded JSON or YAML to a Lua value; integer converts a 64-bit number. A null becomes nil, which leaves a hole in a list.
+func FromGo(L *lua.LState, v any, integer func(uint64) lua.LValue) lua.LValue {
 	switch v := v.(type) {
 	case bool:
 		return lua.LBool(v)
@@ -202,21 +202,21 @@ func fromGo(L *lua.LState, v any, integer func(uint64) lua.LValue) lua.LValue {
 	case []any:
 		t := L.CreateTable(len(v), 0)
 		for i, x := range v {
-			t.RawSetInt(i+1, fromGo(L, x, integer))
+			t.RawSetInt(i+1, FromGo(L, x, integer))
 		}
 		return t
 	case map[string]any:
 		t := L.CreateTable(0, len(v))
 		for k, x := range v {
-			t.RawSetString(k, fromGo(L, x, integer))
+			t.RawSetString(k, FromGo(L, x, integer))
 		}
 		return t
 	}
 	return lua.LNil
 }
 
-// stringList converts strings to a Lua list.
-func stringList(L *lua.LState, texts []string) *lua.LTable {
+// List converts strings to a Lua list.
+func List(L *lua.LState, texts []string) *lua.LTable {
 	t := L.CreateTable(len(texts), 0)
 	for _, text := range texts {
 		t.Append(lua.LString(text))
@@ -224,8 +224,8 @@ func stringList(L *lua.LState, texts []string) *lua.LTable {
 	return t
 }
 
-// strict makes reads of absent keys raise the text returned for the key; "" raises nothing.
-func strict(L *lua.LState, t *lua.LTable, text func(L *lua.LState, key string) string) {
+// Strict makes reads of absent keys raise the text returned for the key; "" raises nothing.
+func Strict(L *lua.LState, t *lua.LTable, text func(L *lua.LState, key string) string) {
 	meta := L.NewTable()
 	meta.RawSetString("__index", L.NewFunction(func(L *lua.LState) int {
 		key, ok := L.Get(2).(lua.LString)

@@ -1,4 +1,4 @@
-package bindings
+package value
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func ReadConfiguration(v lua.LValue, opts spec.Options) (cfg *spec.Config, err e
 			cfg, _, err = spec.ParseFile(string(v), opts)
 		}
 	case *lua.LTable:
-		table, wrong := goValue(v, 0)
+		table, wrong := Of(v, 0)
 		if wrong != nil {
 			return nil, wrong
 		}
@@ -39,7 +39,7 @@ func ReadConfiguration(v lua.LValue, opts spec.Options) (cfg *spec.Config, err e
 // ReadOverrides reads the option set of daqiri.open.
 func ReadOverrides(t *lua.LTable) (list []spec.Override, err error) {
 	t.ForEach(func(k, v lua.LValue) {
-		value, wrong := goValue(v, 0)
+		value, wrong := Of(v, 0)
 		err = errors.Join(err, wrong)
 		list = append(list, spec.Override{Path: k.String(), Value: value, Source: "set"})
 	})
@@ -48,7 +48,7 @@ func ReadOverrides(t *lua.LTable) (list []spec.Override, err error) {
 
 // ReadMatch checks a match of a flow or filter.
 func ReadMatch(t *lua.LTable) error {
-	v, err := goValue(t, 0)
+	v, err := Of(t, 0)
 	if err == nil {
 		_, err = spec.ParseMatch(v)
 	}
