@@ -1,8 +1,6 @@
 package bindings
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"sort"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
-	"github.com/daqiri/daqiri-run/bindings/value"
 )
 
 // arg is one argument that a script declares.
@@ -22,57 +19,8 @@ type arg struct {
 	required         bool
 }
 
-// moduleArgs implements daqiri.args: it parses the declared script arguments and returns them by name. A declaration is a default value, or a
-// table with value (or the first element), type, unit, help, choices and required.
-func moduleArgs(c *call) int {
-	t := c.Table(1, "table of arguments")
-	declared := c.declare(t)
-	if c.rt.Main {
-		c.rt.Shared.setUsage(usage(c.rt.Script, declared))
-	}
-	given, help, err := splitArgs(c.rt.ScriptArgs, declared)
-	if err == nil {
-		err = unknownEnv(c.rt.Env, declared)
-	}
-	if err != nil {
-		row.RaiseError(c.L, &ArgsError{fmt.Errorf("%w (--help behind the script lists its arguments)", err)})
-	}
-	if help {
-		_, err := io.WriteString(c.rt.Stdout, c.rt.Shared.Usage())
-		c.Check(err)
-		c.rt.exit(c.L, 0)
-	}
-	out := c.L.NewTable()
-	names := make([]string, len(declared))
-	for i, a := range declared {
-		names[i] = a.name
-		text, ok := given[a.name]
-		if !ok {
-			text, ok = c.rt.Env[a.name]
-		}
-		v := a.missing
-		if ok {
-			if v, err = c.rt.parseArg(a, text); err != nil {
-				row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s: %w", a.name, err)})
-			}
-		} else if a.required {
-			row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s is missing: %s", a.name, a.help)})
-		}
-		out.RawSetString(a.name, v)
-	}
-	value.Strict(c.rt.root, out, func(_ *lua.LState, key string) string {
-		for _, a := range declared {
-			if a.name == key {
-				return "" // declared without a value
-			}
-		}
-		return row.Unknown("argument", key, names)
-	})
-	return c.Push(out)
-}
-
-// declare reads the table of declarations and returns them sorted by name.
-func (c *call) declare(t *lua.LTable) []arg {
+// declareArgs reads the table of declarations and returns them sorted by name.
+func declareArgs(c *row.Call, t *lua.LTable) []arg {
 	var list []arg
 	t.ForEach(func(k, v lua.LValue) {
 		name, ok := k.(lua.LString)
@@ -81,7 +29,7 @@ func (c *call) declare(t *lua.LTable) []arg {
 		}
 		a := arg{name: string(name), missing: v}
 		if table, ok := v.(*lua.LTable); ok {
-			a = c.declaration(string(name), table)
+			a = declaration(c, string(name), table)
 		}
 		if a.kind == "" {
 			a.kind = a.missing.Type().String()
@@ -97,8 +45,8 @@ func (c *call) declare(t *lua.LTable) []arg {
 	return list
 }
 
-func (c *call) declaration(name string, t *lua.LTable) arg {
-	o := newOptions(c, 1, c.L.NewTable())
+func declaration(c *row.Call, name string, t *lua.LTable) arg {
+	o := c.OptionsOf(1, c.L.NewTable())
 	t.ForEach(func(k, v lua.LValue) {
 		if k == lua.LNumber(1) {
 			k = lua.LString("value")

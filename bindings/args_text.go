@@ -12,7 +12,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
-	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // Command-line parsing and the help text of daqiri.args.
@@ -88,9 +87,9 @@ func dashed(names []string) []string {
 }
 
 // parseArg converts the text of an argument to a Lua value.
-func (rt *Runtime) parseArg(a arg, text string) (lua.LValue, error) {
+func parseArg(L *lua.LState, a arg, text string) (lua.LValue, error) {
 	if len(a.choices) > 0 && !slices.Contains(a.choices, text) {
-		return nil, fmt.Errorf("%q is not one of %s%s", text, strings.Join(a.choices, ", "), maybe(text, a.choices))
+		return nil, fmt.Errorf("%q is not one of %s%s", text, strings.Join(a.choices, ", "), row.Suggestion(text, a.choices))
 	}
 	switch a.kind {
 	case "number":
@@ -110,20 +109,13 @@ func (rt *Runtime) parseArg(a arg, text string) (lua.LValue, error) {
 		}
 		return nil, fmt.Errorf("%q is not true or false", text)
 	case "list":
-		t := rt.root.NewTable()
+		t := L.NewTable()
 		for _, part := range strings.Split(text, ",") {
 			t.Append(lua.LString(strings.TrimSpace(part)))
 		}
 		return t, nil
 	}
 	return lua.LString(text), nil
-}
-
-func maybe(name string, known []string) string {
-	if s := suggest.Nearest(name, known); s != "" {
-		return fmt.Sprintf(" (did you mean %q?)", s)
-	}
-	return ""
 }
 
 // usage returns the help text of the script.

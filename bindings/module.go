@@ -3,6 +3,7 @@ package bindings
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -426,4 +427,53 @@ func moduleFromJSON(c *call) int {
 		return c.notSuch("json: " + err.Error())
 	}
 	return c.Push(c.rt.fromGo(v))
+}
+
+// moduleArgs implements daqiri.args: it parses the declared script arguments and returns them by name. A declaration is a default value, or a
+// table with value (or the first element), type, unit, help, choices and required.
+func moduleArgs(c *call) int {
+	t := c.Table(1, "table of arguments")
+	declared := declareArgs(&c.Call, t)
+	if c.rt.Main {
+		c.rt.Shared.setUsage(usage(c.rt.Script, declared))
+	}
+	given, help, err := splitArgs(c.rt.ScriptArgs, declared)
+	if err == nil {
+		err = unknownEnv(c.rt.Env, declared)
+	}
+	if err != nil {
+		row.RaiseError(c.L, &ArgsError{fmt.Errorf("%w (--help behind the script lists its arguments)", err)})
+	}
+	if help {
+		_, err := io.WriteString(c.rt.Stdout, c.rt.Shared.Usage())
+		c.Check(err)
+		c.rt.exit(c.L, 0)
+	}
+	out := c.L.NewTable()
+	names := make([]string, len(declared))
+	for i, a := range declared {
+		names[i] = a.name
+		text, ok := given[a.name]
+		if !ok {
+			text, ok = c.rt.Env[a.name]
+		}
+		v := a.missing
+		if ok {
+			if v, err = parseArg(c.L, a, text); err != nil {
+				row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s: %w", a.name, err)})
+			}
+		} else if a.required {
+			row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s is missing: %s", a.name, a.help)})
+		}
+		out.RawSetString(a.name, v)
+	}
+	value.Strict(c.rt.root, out, func(_ *lua.LState, key string) string {
+		for _, a := range declared {
+			if a.name == key {
+				return "" // declared without a value
+			}
+		}
+		return row.Unknown("argument", key, names)
+	})
+	return c.Push(out)
 }

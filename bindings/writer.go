@@ -101,7 +101,7 @@ func (o *options) files(w *session.WriterOptions) {
 func (o *options) choice(key string, words ...string) string {
 	word := o.Str(key, words[0])
 	if !slices.Contains(words, word) {
-		o.Wrong(key, "%q is not one of %s%s", word, strings.Join(words, ", "), maybe(word, words))
+		o.Wrong(key, "%q is not one of %s%s", word, strings.Join(words, ", "), row.Suggestion(word, words))
 	}
 	return word
 }

@@ -97,3 +97,11 @@ func Unknown(what, name string, known []string) string {
 	}
 	return text
 }
+
+// Suggestion returns a known name that is close to name, as the end of an error; "" if there is none.
+func Suggestion(name string, known []string) string {
+	if s := suggest.Nearest(name, known); s != "" {
+		return fmt.Sprintf(" (did you mean %q?)", s)
+	}
+	return ""
+}
