@@ -15,6 +15,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/scriptargs"
 	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -433,13 +434,13 @@ func moduleFromJSON(c *call) int {
 // table with value (or the first element), type, unit, help, choices and required.
 func moduleArgs(c *call) int {
 	t := c.Table(1, "table of arguments")
-	declared := declareArgs(&c.Call, t)
+	declared := scriptargs.Declare(&c.Call, t)
 	if c.rt.Main {
-		c.rt.Shared.setUsage(usage(c.rt.Script, declared))
+		c.rt.Shared.setUsage(scriptargs.Usage(c.rt.Script, declared))
 	}
-	given, help, err := splitArgs(c.rt.ScriptArgs, declared)
+	given, help, err := scriptargs.Split(c.rt.ScriptArgs, declared)
 	if err == nil {
-		err = unknownEnv(c.rt.Env, declared)
+		err = scriptargs.UnknownEnv(c.rt.Env, declared)
 	}
 	if err != nil {
 		row.RaiseError(c.L, &ArgsError{fmt.Errorf("%w (--help behind the script lists its arguments)", err)})
@@ -452,24 +453,24 @@ func moduleArgs(c *call) int {
 	out := c.L.NewTable()
 	names := make([]string, len(declared))
 	for i, a := range declared {
-		names[i] = a.name
-		text, ok := given[a.name]
+		names[i] = a.Name
+		text, ok := given[a.Name]
 		if !ok {
-			text, ok = c.rt.Env[a.name]
+			text, ok = c.rt.Env[a.Name]
 		}
-		v := a.missing
+		v := a.Default
 		if ok {
-			if v, err = parseArg(c.L, a, text); err != nil {
-				row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s: %w", a.name, err)})
+			if v, err = scriptargs.Parse(c.L, a, text); err != nil {
+				row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s: %w", a.Name, err)})
 			}
-		} else if a.required {
-			row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s is missing: %s", a.name, a.help)})
+		} else if a.Required {
+			row.RaiseError(c.L, &ArgsError{fmt.Errorf("--%s is missing: %s", a.Name, a.Help)})
 		}
-		out.RawSetString(a.name, v)
+		out.RawSetString(a.Name, v)
 	}
 	value.Strict(c.rt.root, out, func(_ *lua.LState, key string) string {
 		for _, a := range declared {
-			if a.name == key {
+			if a.Name == key {
 				return "" // declared without a value
 			}
 		}

@@ -1,4 +1,4 @@
-package bindings
+package scriptargs
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ import (
 
 // Command-line parsing and the help text of daqiri.args.
 
-// splitArgs parses --name value, --name=value and name=value; a boolean without a value is true.
-func splitArgs(words []string, declared []arg) (given map[string]string, help bool, err error) {
+// Split parses --name value, --name=value and name=value; a boolean without a value is true.
+func Split(words []string, declared []Argument) (given map[string]string, help bool, err error) {
 	given = map[string]string{}
 	kinds := map[string]string{}
 	var names []string
 	for _, a := range declared {
-		kinds[a.name] = a.kind
-		names = append(names, a.name)
+		kinds[a.Name] = a.kind
+		names = append(names, a.Name)
 	}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -56,11 +56,11 @@ func splitArgs(words []string, declared []arg) (given map[string]string, help bo
 	return given, false, nil
 }
 
-// unknownEnv returns an error for a KEY=VALUE of -e that matches no declared argument.
-func unknownEnv(env map[string]string, declared []arg) error {
+// UnknownEnv returns an error for a KEY=VALUE of -e that matches no declared argument.
+func UnknownEnv(env map[string]string, declared []Argument) error {
 	var names []string
 	for _, a := range declared {
-		names = append(names, a.name)
+		names = append(names, a.Name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(env)) {
 		if !slices.Contains(names, key) {
@@ -86,8 +86,8 @@ func dashed(names []string) []string {
 	return out
 }
 
-// parseArg converts the text of an argument to a Lua value.
-func parseArg(L *lua.LState, a arg, text string) (lua.LValue, error) {
+// Parse converts the text of an argument to a Lua value.
+func Parse(L *lua.LState, a Argument, text string) (lua.LValue, error) {
 	if len(a.choices) > 0 && !slices.Contains(a.choices, text) {
 		return nil, fmt.Errorf("%q is not one of %s%s", text, strings.Join(a.choices, ", "), row.Suggestion(text, a.choices))
 	}
@@ -118,18 +118,18 @@ func parseArg(L *lua.LState, a arg, text string) (lua.LValue, error) {
 	return lua.LString(text), nil
 }
 
-// usage returns the help text of the script.
-func usage(script string, declared []arg) string {
+// Usage returns the help text of the script.
+func Usage(script string, declared []Argument) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: daqiri-run %s [--name VALUE | name=VALUE]...\n", filepath.Base(script))
 	for _, a := range declared {
-		left := "--" + a.name
+		left := "--" + a.Name
 		if a.kind != "boolean" {
 			left += " " + strings.ToUpper(a.kind)
 		}
 		var notes []string
-		if a.help != "" {
-			notes = append(notes, a.help)
+		if a.Help != "" {
+			notes = append(notes, a.Help)
 		}
 		if len(a.choices) > 0 {
 			notes = append(notes, "one of "+strings.Join(a.choices, ", "))
@@ -138,10 +138,10 @@ func usage(script string, declared []arg) string {
 			notes = append(notes, "in "+a.unit)
 		}
 		switch {
-		case a.required:
+		case a.Required:
 			notes = append(notes, "required")
-		case a.missing != lua.LNil:
-			notes = append(notes, "default "+showDefault(a.missing))
+		case a.Default != lua.LNil:
+			notes = append(notes, "default "+showDefault(a.Default))
 		}
 		fmt.Fprintf(&b, "  %-24s %s\n", left, strings.Join(notes, "; "))
 	}

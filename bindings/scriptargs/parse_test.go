@@ -1,4 +1,4 @@
-package bindings
+package scriptargs
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ func TestParseArgNumber(t *testing.T) {
 	defer L.Close()
 	for text, want := range map[string]string{"5": "5", "-0.5": "-0.5", "1e3": "1000", "010": "10", "0x10": "16",
 		"": "", "nan": "", "inf": "", "1e400": "", "0x": "", "5ms": ""} {
-		v, err := parseArg(L, arg{name: "n", kind: "number"}, text)
+		v, err := Parse(L, Argument{Name: "n", kind: "number"}, text)
 		got := ""
 		if err == nil {
 			got = v.String()

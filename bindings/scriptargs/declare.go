@@ -1,4 +1,4 @@
-package bindings
+package scriptargs
 
 import (
 	"slices"
@@ -10,29 +10,29 @@ import (
 	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
-// arg is one argument that a script declares.
-type arg struct {
-	name, unit, help string
+// Argument is one argument that a script declares.
+type Argument struct {
+	Name, unit, Help string
 	kind             string // string, number, boolean, list
-	missing          lua.LValue
+	Default          lua.LValue
 	choices          []string
-	required         bool
+	Required         bool
 }
 
-// declareArgs reads the table of declarations and returns them sorted by name.
-func declareArgs(c *row.Call, t *lua.LTable) []arg {
-	var list []arg
+// Declare reads the table of declarations and returns them sorted by name.
+func Declare(c *row.Call, t *lua.LTable) []Argument {
+	var list []Argument
 	t.ForEach(func(k, v lua.LValue) {
 		name, ok := k.(lua.LString)
 		if !ok {
 			c.ArgError(1, "names expected as keys, got %s", row.Describe(k))
 		}
-		a := arg{name: string(name), missing: v}
+		a := Argument{Name: string(name), Default: v}
 		if table, ok := v.(*lua.LTable); ok {
 			a = declaration(c, string(name), table)
 		}
 		if a.kind == "" {
-			a.kind = a.missing.Type().String()
+			a.kind = a.Default.Type().String()
 		}
 		switch a.kind {
 		case "string", "number", "boolean", "list":
@@ -41,11 +41,11 @@ func declareArgs(c *row.Call, t *lua.LTable) []arg {
 		}
 		list = append(list, a)
 	})
-	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
 }
 
-func declaration(c *row.Call, name string, t *lua.LTable) arg {
+func declaration(c *row.Call, name string, t *lua.LTable) Argument {
 	o := c.OptionsOf(1, c.L.NewTable())
 	t.ForEach(func(k, v lua.LValue) {
 		if k == lua.LNumber(1) {
@@ -54,16 +54,16 @@ func declaration(c *row.Call, name string, t *lua.LTable) arg {
 		o.Table.RawSet(k, v)
 	})
 	o.Allow([]string{"value", "type", "unit", "help", "choices", "required"})
-	a := arg{name: name, missing: o.Get("value"), kind: o.Str("type", ""), unit: o.Str("unit", ""),
-		help: o.Str("help", ""), required: o.Bool("required", false)}
+	a := Argument{Name: name, Default: o.Get("value"), kind: o.Str("type", ""), unit: o.Str("unit", ""),
+		Help: o.Str("help", ""), Required: o.Bool("required", false)}
 	if list, ok := o.Get("choices").(*lua.LTable); ok {
 		list.ForEach(func(_, v lua.LValue) { a.choices = append(a.choices, v.String()) })
 	} else if o.Has("choices") {
 		o.Wrong("choices", "a list expected, got %s", row.Describe(o.Get("choices")))
 	}
 	of := "string" // type of the default value
-	if a.missing != lua.LNil {
-		of = a.missing.Type().String()
+	if a.Default != lua.LNil {
+		of = a.Default.Type().String()
 	}
 	if of == "table" {
 		of = "list"
@@ -71,10 +71,10 @@ func declaration(c *row.Call, name string, t *lua.LTable) arg {
 	if a.kind == "" {
 		a.kind = of
 	}
-	if a.missing != lua.LNil && a.kind != of {
-		o.Raise("%s: its default is %s, and its type %s", name, row.Describe(a.missing), a.kind)
+	if a.Default != lua.LNil && a.kind != of {
+		o.Raise("%s: its default is %s, and its type %s", name, row.Describe(a.Default), a.kind)
 	}
-	if a.missing != lua.LNil && len(a.choices) > 0 && !slices.Contains(a.choices, a.missing.String()) {
+	if a.Default != lua.LNil && len(a.choices) > 0 && !slices.Contains(a.choices, a.Default.String()) {
 		o.Raise("%s: its default is not one of %s", name, strings.Join(a.choices, ", "))
 	}
 	return a
