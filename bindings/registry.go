@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -100,7 +101,7 @@ func (rt *Runtime) live(name string) *liveType {
 		}))
 	}
 	if t.meta.RawGetString("__call") == lua.LNil {
-		t.meta.RawSetString("__call", rt.noCall)
+		t.meta.RawSetString("__call", rt.calls.NoCall)
 	}
 	t.meta.RawSetString("__names", L.NewFunction(func(L *lua.LState) int {
 		var self any
@@ -213,3 +214,54 @@ func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringM
 
 // fromGo converts decoded JSON or YAML to a Lua value.
 func (rt *Runtime) fromGo(v any) lua.LValue { return value.FromGo(rt.root, v, rt.integer) }
+
+// function is a Go function callable from Lua; it returns the number of results pushed.
+type function func(c *call) int
+
+// call is a function call from Lua, with the state's Runtime.
+type call struct {
+	row.Call
+	rt *Runtime
+}
+
+// wrap returns e as a Lua function. self is 1 for a method, otherwise 0.
+func (rt *Runtime) wrap(L *lua.LState, e entry, self int) *lua.LFunction {
+	keys := &row.Keys{Row: e.doc}
+	return L.NewFunction(func(L *lua.LState) int {
+		return e.fn(&call{Call: row.Call{L: L, Name: e.name, Self: self, Keys: keys}, rt: rt})
+	})
+}
+
+// receiver returns self as a T; what names the type in the error.
+func receiver[T any](c *call, what string) T { return row.SelfOf[T](&c.Call, what) }
+
+// options are the named options of a call.
+type options struct {
+	row.Options
+	c *call
+}
+
+// options reads argument n as a table with only the keys of the function's row and those of more; an absent argument is an empty table.
+func (c *call) options(n int, more ...string) *options { return &options{c.Options(n, more...), c} }
+
+// newOptions returns the options in a table that is argument n or an element of it.
+func newOptions(c *call, n int, t *lua.LTable) *options { return &options{c.OptionsOf(n, t), c} }
+
+// fieldCalled returns the error for a call of a field of an object of the API that is not a function: what describes its value.
+func (rt *Runtime) fieldCalled(self lua.LValue, name, what string) string {
+	object, ok := row.Userdata[row.Object](self)
+	if !ok || !slices.Contains(rt.defs[object.LuaType()].fieldNames(), name) {
+		return ""
+	}
+	def := rt.defs[object.LuaType()]
+	return fmt.Sprintf("'%s' of a %s is %s, not a function: write .%s without (); a %s has %s", name, def.name, what, name, def.name, def.listed())
+}
+
+// listed returns fields and methods, the latter with ().
+func (def *typeDef) listed() string {
+	names := slices.Sorted(slices.Values(def.fieldNames()))
+	for _, m := range def.methods {
+		names = append(names, m.name+"()")
+	}
+	return strings.Join(names, ", ")
+}

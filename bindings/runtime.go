@@ -1,3 +1,12 @@
+// Package bindings is the API of Lua scripts: one file for each Lua module or type. It imports runtime, gopher-lua and gopher-luar. The host
+// creates a Lua state, fills a Runtime and calls Register; scripts then load the API with require "daqiri".
+//
+// A Lua state belongs to one task and is used only on that task's thread. Values of this package belong to their state; Process holds what all
+// states of a process share and is safe for concurrent use.
+//
+// Types used in a script's inner loop (burst, packet, column, queue, connection, session) have hand-written metatables; cold data goes through
+// gopher-luar (the configuration) or plain tables. A burst is a lease: it is valid until it is sent, freed or its handler ends. Later use raises
+// an error with the script line that ended it.
 package bindings
 
 import (
@@ -9,6 +18,7 @@ import (
 
 	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/lua51"
+	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/memory"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -59,8 +69,7 @@ type Runtime struct {
 	formats   map[string]*luaformat.Format // declared by the script, by name
 	used      map[string]*luaformat.Format // cache of formats used by name
 	listeners map[*session.Interface]*listener
-	noCall    *lua.LFunction  // __call of values that can't be called
-	bare      *lua.LTable     // metatable of types without one, with noCall
+	calls     *lua51.Calls    // errors for calls of values that are not functions
 	threads   *lua51.Threads  // of pcall and coroutines
 	handlers  []*burstHandler // of this task
 	listening int             // number of handlers of any kind, which keep a spawned task running
@@ -99,7 +108,7 @@ func Register(L *lua.LState, rt *Runtime) {
 	rt.replaceGlobals()
 	lua51.ReplaceStrings(L)
 	rt.threads = lua51.NewThreads(L)
-	rt.explainCalls()
+	rt.calls = lua51.ExplainCalls(L, row.Describe, rt.fieldCalled)
 	rt.strictGlobals()
 }
 
