@@ -2,14 +2,11 @@ package bindings
 
 import (
 	"bufio"
-	"errors"
 	"net"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/daqiri/daqiri-run/runtime/control"
 )
 
 const controlScript = `
@@ -93,26 +90,4 @@ func talk(path string) (fault string) {
 		}
 	}
 	return fault
-}
-
-// TestRefusals checks that many refused lines produce one log line per second, which counts the others.
-func TestRefusals(t *testing.T) {
-	var noted []map[string]any
-	rt := &Runtime{Log: func(_, _ string, fields map[string]any) { noted = append(noted, fields) }}
-	var r refusals
-	for range 1000 {
-		r.note(rt, &control.Peer{Name: "127.0.0.1:1"}, errors.New("no"))
-	}
-	before := len(noted)
-	r.next = time.Time{} // as if a second had passed
-	r.note(rt, &control.Peer{Name: "127.0.0.1:2"}, errors.New("no"))
-	total := len(noted)
-	for _, fields := range noted {
-		if left, ok := fields["refused_before"].(int); ok {
-			total += left
-		}
-	}
-	if before > 100 || len(noted) != before+1 || noted[before]["peer"] != "127.0.0.1:2" || total != 1001 {
-		t.Errorf("%d lines, then %v; %d in all", before, noted[len(noted)-1], total)
-	}
 }

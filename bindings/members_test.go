@@ -65,15 +65,22 @@ func memberTable(L *lua.LState) *lua.LTable {
 		return t
 	}
 	all := L.NewTable()
-	for _, def := range typeDefs {
-		var methods []string
-		for _, m := range def.methods {
-			methods = append(methods, m.name)
+	for _, s := range Reference() {
+		if s.Kind != "type" {
+			continue
+		}
+		var methods, fields []string
+		for _, n := range s.Names {
+			if n.Field {
+				fields = append(fields, n.Name)
+			} else {
+				methods = append(methods, n.Name)
+			}
 		}
 		t := L.NewTable()
 		t.RawSetString("methods", list(methods))
-		t.RawSetString("fields", list(def.fieldNames()))
-		all.RawSetString(def.name, t)
+		t.RawSetString("fields", list(fields))
+		all.RawSetString(s.Name, t)
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
-	"github.com/daqiri/daqiri-run/bindings/value"
+	luavalue "github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
@@ -152,7 +152,7 @@ func (w *walker) table(c *callee, t typ, e ast.Expr, fault report) {
 func (w *walker) match(c *callee, e ast.Expr, fault report) {
 	v, byUser, _ := w.constant(e, c.s)
 	if t, ok := v.(*lua.LTable); ok && !byUser {
-		if err := value.ReadMatch(t); err != nil {
+		if err := luavalue.ReadMatch(t); err != nil {
 			fault(e, err.Error())
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
-	"github.com/daqiri/daqiri-run/bindings/value"
+	luavalue "github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -182,7 +182,7 @@ func opened(w *walker, c *callee, v value) value {
 		}
 		conf = lua.LString(file)
 	}
-	cfg, err := value.ReadConfiguration(conf, opts)
+	cfg, err := luavalue.ReadConfiguration(conf, opts)
 	var faults *spec.Errors
 	switch _, file := conf.(lua.LString); {
 	case err == nil:
@@ -210,7 +210,7 @@ func (w *walker) openOptions(c *callee) (opts spec.Options, byUser, ok bool) {
 	if !ok {
 		return opts, false, false
 	}
-	list, err := value.ReadOverrides(table)
+	list, err := luavalue.ReadOverrides(table)
 	opts.Set = append(list, opts.Set...)
 	return opts, byUser, err == nil
 }

@@ -10,7 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 
-	"github.com/daqiri/daqiri-run/bindings/value"
+	luavalue "github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
@@ -24,7 +24,7 @@ func parserOf(kind string) parser {
 	case "condition":
 		return condition
 	case "duration":
-		return func(_ *walker, _ *callee, text string) error { return value.ReadDuration(lua.LString(text)) }
+		return func(_ *walker, _ *callee, text string) error { return luavalue.ReadDuration(lua.LString(text)) }
 	case "expression":
 		return expression
 	case "field_name":

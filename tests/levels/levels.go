@@ -53,7 +53,7 @@ var DeepOnly = []struct{ Package, Pattern, Why string }{
 
 // Alone are the tests of packages with goroutines that start none and compute for long: the race detector has nothing to see in them.
 var Alone = []struct{ Package, Pattern, Why string }{
-	{"bindings", `^TestFormatRoundTrip$`, "decodes and encodes packets of each format in one goroutine"},
+	{"bindings/format", `^TestFormatRoundTrip$`, "decodes and encodes packets of each format in one goroutine"},
 	{"host/script", `^Test(SameAsLua|LuaSuite)$`, "Lua programs without tasks"},
 	{"runtime/session/contract", `^TestReorderModel$`, "one reorder core against its model"},
 }
@@ -65,7 +65,7 @@ var Fuzzed = []struct {
 	Runs            int
 }{
 	{"bindings", "FuzzControl", 50_000},
-	{"bindings", "FuzzFormat", 25_000},
+	{"bindings/format", "FuzzFormat", 25_000},
 	{"host/attach", "FuzzClient", 120_000},
 	{"host/attach", "FuzzServer", 50_000},
 	{"host/cli", "FuzzManifest", 12_000},
