@@ -403,7 +403,7 @@ func TestS3API(t *testing.T) {
 		s := newS3Server(t)
 		cmd := exec.Command(program, "stdlib/api/testdata/s3.lua", "--endpoint", "http://"+s.address, "--clock", clock)
 		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "DAQIRI_PATH="+filepath.Join(root, "bindings/testdata"),
+		cmd.Env = append(os.Environ(), "DAQIRI_PATH="+filepath.Join(root, "bindings/suite/testdata"),
 			"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY="+s3Secret)
 		var said strings.Builder
 		cmd.Stderr = &said

@@ -30,7 +30,7 @@ func TestNoFalseAlarms(t *testing.T) {
 		}
 		n++
 		for _, f := range Script(file, string(source), options) {
-			if !strings.Contains(file, "bindings/testdata/api/") || !given(f.Error()) {
+			if !strings.Contains(file, "bindings/suite/testdata/api/") || !given(f.Error()) {
 				t.Error(f)
 			}
 		}

@@ -48,7 +48,7 @@ var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"tests/structure", `^TestEngineLayersRebuild$`, "builds the engine for each header"},
 	{"tests/language", `^TestLanguage`, "builds vale"},
 	{"tests/vm", `.`, "virtual machines"},
-	{"bindings", `^Test(Members|APIFuzz)$`, "random calls, run with the address sanitizer"},
+	{"bindings/suite", `^Test(Members|APIFuzz)$`, "random calls, run with the address sanitizer"},
 }
 
 // Alone are the tests of packages with goroutines that start none and compute for long: the race detector has nothing to see in them.
@@ -132,7 +132,7 @@ func Selections(level Level) []Selection {
 		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestManyCases$`, Usual: 4 * time.Minute},
 		{Packages: []string{"tests/structure"}, Run: `^TestEngineLayersRebuild$`, Usual: 2 * time.Minute},
 		{Packages: []string{"tests/language"}, Run: `^TestLanguage`},
-		{Tag: "asan", Packages: []string{"bindings"}, Flags: []string{"-asan"}, Run: `^Test(Members|APIFuzz)$`, Usual: 6 * time.Minute,
+		{Tag: "asan", Packages: []string{"bindings/suite"}, Flags: []string{"-asan"}, Run: `^Test(Members|APIFuzz)$`, Usual: 6 * time.Minute,
 			Env: []string{"GOGC=400", "DAQIRI_FUZZ_SECONDS=30"}},
 	}
 	for _, variants := range []string{"plain|tsan", "msan", "arm64"} {

@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // BenchmarkLua measures the cost of one expression in a script; case "nothing" is the cost of the loop.
@@ -22,7 +24,7 @@ func BenchmarkLua(b *testing.B) {
 		{"pcall", "pcall(type, 1)"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			onMain(b, func(L *lua.LState, _ *Runtime) error {
+			onMain(b, func(L *lua.LState, _ *bindings.Runtime) error {
 				if err := L.DoString(openLoop + `s:start() burst, config, change = tx:alloc(1), s.config, { ipv4_src = "10.1.1.1" }
 					burst:fill(tx:template{ payload_bytes = 64 }) packet, column = burst:packet(1), burst:column("udp_dst")`); err != nil {
 					return err
@@ -39,7 +41,7 @@ func BenchmarkLua(b *testing.B) {
 // BenchmarkOnBurst measures the delivery of generated bursts over the wire to a handler, per packet and per burst.
 func BenchmarkOnBurst(b *testing.B) {
 	start := time.Now()
-	rt := onMain(b, func(L *lua.LState, _ *Runtime) error {
+	rt := onMain(b, func(L *lua.LState, _ *bindings.Runtime) error {
 		return L.DoString(fmt.Sprintf(openLoop+`local n = 0
 			rx:on_burst(function(b) n = n + b.n if n >= %d then s:stop("enough") end end)
 			tx:transmit{ template = tx:template{ payload_bytes = 64 } } s:run{}`, b.N))
@@ -50,7 +52,7 @@ func BenchmarkOnBurst(b *testing.B) {
 
 // BenchmarkForward measures the cost of forwarding a burst in a handler: one packet circulates over the wire of a direct interface.
 func BenchmarkForward(b *testing.B) {
-	onMain(b, func(L *lua.LState, _ *Runtime) error {
+	onMain(b, func(L *lua.LState, _ *bindings.Runtime) error {
 		if err := L.DoString(openDirect + `s:start() tx:transmit{ template = tx:template{ payload_bytes = 64 }, count = 1 }`); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"os"
@@ -8,15 +8,16 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
 // newScriptState creates a state that also finds the modules in testdata.
-func newScriptState(rt *Runtime) (*lua.LState, error) {
+func newScriptState(rt *bindings.Runtime) (*lua.LState, error) {
 	L := lua.NewState()
 	L.SetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "path", lua.LString("testdata/?.lua"))
-	Register(L, rt)
+	bindings.Register(L, rt)
 	return L, nil
 }
 
@@ -42,7 +43,7 @@ func TestScripts(t *testing.T) {
 			}
 			t.Run(strings.TrimSuffix(name, ".lua")+"/"+clock, func(t *testing.T) {
 				t.Parallel()
-				o := run(t, name, source, func(rt *Runtime) { prepare(t, rt, name, clock) })
+				o := run(t, name, source, func(rt *bindings.Runtime) { prepare(t, rt, name, clock) })
 				if code, asked := o.shared.Exit(); asked != (name == "exit.lua") || asked && code != 7 {
 					t.Errorf("exit: %v, code %d", asked, code)
 				} else if o.err != nil && !asked {
@@ -63,7 +64,7 @@ func readScript(t *testing.T, file string) string {
 	return string(source)
 }
 
-func prepare(t *testing.T, rt *Runtime, name, clock string) {
+func prepare(t *testing.T, rt *bindings.Runtime, name, clock string) {
 	rt.NewState = newScriptState
 	rt.LoadModule = func(L *lua.LState, name string) (*lua.LFunction, error) {
 		return L.LoadFile("testdata/" + name + ".lua")

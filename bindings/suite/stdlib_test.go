@@ -1,14 +1,16 @@
-package bindings
+package suite
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // TestStdlib runs the selftest of each shipped module, as these use the functions of this package.
 func TestStdlib(t *testing.T) {
-	files, err := filepath.Glob("../stdlib/*.lua")
+	files, err := filepath.Glob("../../stdlib/*.lua")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no modules", err)
 	}
@@ -20,7 +22,7 @@ func TestStdlib(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := run(t, filepath.Base(file), "local M = (function() "+string(text)+"\nend)() M.selftest()",
-				func(rt *Runtime) { rt.NewState = newStdlibState })
+				func(rt *bindings.Runtime) { rt.NewState = newStdlibState })
 			if o.err != nil {
 				t.Error(o.err)
 			}

@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"bufio"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 const controlScript = `
@@ -41,7 +43,7 @@ func TestControl(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.sock")
 	talked := make(chan string, 1)
 	go func() { talked <- talk(path) }()
-	o := run(t, "control.lua", controlScript, func(rt *Runtime) { rt.ScriptArgs = []string{"--path", path} })
+	o := run(t, "control.lua", controlScript, func(rt *bindings.Runtime) { rt.ScriptArgs = []string{"--path", path} })
 	if o.err != nil {
 		t.Errorf("%v\n%s", o.err, o.out)
 	}

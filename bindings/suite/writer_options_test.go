@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -19,7 +20,7 @@ func TestWriterOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Reference()
+	sections := bindings.Reference()
 	k := slices.IndexFunc(sections, func(s row.Section) bool { return s.Name == "session" })
 	for _, kind := range []string{"pcap", "raw", "blocks"} {
 		i := slices.IndexFunc(sections[k].Names, func(n row.Name) bool { return n.Name == "write_"+kind })

@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"fmt"
@@ -10,31 +10,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/tests/require"
 	lua "github.com/yuin/gopher-lua"
 )
 
 // apiFolder has the parts of daqiri.api, their README and their test scripts.
-const apiFolder = "../stdlib/api/"
+const apiFolder = "../../stdlib/api/"
 
 // newStdlibState creates a state that, as in the host, also finds shipped modules, and the shared modules of the test scripts.
-func newStdlibState(rt *Runtime) (*lua.LState, error) {
+func newStdlibState(rt *bindings.Runtime) (*lua.LState, error) {
 	L := lua.NewState()
 	path := "testdata/?.lua;" + apiFolder + "testdata/?.lua"
 	L.SetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "path", lua.LString(path))
-	Register(L, rt)
+	bindings.Register(L, rt)
 	preload, ok := L.GetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "preload").(*lua.LTable)
 	if !ok {
 		return nil, fmt.Errorf("no package.preload")
 	}
-	for _, pattern := range []string{"../stdlib/*.lua", apiFolder + "*.lua"} {
+	for _, pattern := range []string{"../../stdlib/*.lua", apiFolder + "*.lua"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			name := strings.TrimPrefix(file, "../stdlib/")
+			name := strings.TrimPrefix(file, "../../stdlib/")
 			preload.RawSetString("daqiri."+strings.ReplaceAll(strings.TrimSuffix(name, ".lua"), "/", "."),
 				L.NewFunction(func(L *lua.LState) int { return loadShipped(L, name) }))
 		}
@@ -43,7 +44,7 @@ func newStdlibState(rt *Runtime) (*lua.LState, error) {
 }
 
 func loadShipped(L *lua.LState, name string) int {
-	text, err := os.ReadFile("../stdlib/" + name)
+	text, err := os.ReadFile("../../stdlib/" + name)
 	if err != nil {
 		L.RaiseError("%v", err)
 	}
@@ -66,7 +67,7 @@ func TestAPINames(t *testing.T) {
 				table.sort(values)
 			end
 			print(name, type(value), table.concat(values, " "))
-		end`, func(rt *Runtime) { rt.NewState = newStdlibState })
+		end`, func(rt *bindings.Runtime) { rt.NewState = newStdlibState })
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
@@ -114,7 +115,7 @@ func TestAPIValues(t *testing.T) {
 		}
 	}
 	script.WriteString("assert(burst.hdr.hdr.port_id == 3 and burst.transport_hdr.num_pkts == 7 and burst.hdr.hdr.num_segs == 2)\n")
-	if o := run(t, "values.lua", script.String(), func(rt *Runtime) { rt.NewState = newStdlibState }); o.err != nil {
+	if o := run(t, "values.lua", script.String(), func(rt *bindings.Runtime) { rt.NewState = newStdlibState }); o.err != nil {
 		t.Error(o.err)
 	}
 }
@@ -203,7 +204,7 @@ func TestAPIAbsent(t *testing.T) {
 				"assert(r[table.maxn(r)]:find('not in this version'), '%s')\n", name, name, name)
 		}
 	}
-	if o := run(t, "absent.lua", script.String(), func(rt *Runtime) { rt.NewState = newStdlibState }); o.err != nil {
+	if o := run(t, "absent.lua", script.String(), func(rt *bindings.Runtime) { rt.NewState = newStdlibState }); o.err != nil {
 		t.Error(o.err)
 	}
 }
@@ -232,7 +233,7 @@ func TestAPIScripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			args := strings.NewReplacer("{{dir}}", t.TempDir(), "{{tcp}}", require.Port(t), "{{udp}}", require.Port(t)).Replace(c.args)
-			o := run(t, c.script, string(source), func(rt *Runtime) {
+			o := run(t, c.script, string(source), func(rt *bindings.Runtime) {
 				rt.NewState = newStdlibState
 				rt.ScriptArgs = strings.Fields(args)
 			})
@@ -265,7 +266,7 @@ func TestAPIThreads(t *testing.T) {
 	if err := os.WriteFile(config, []byte(yaml), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := run(t, "bench.lua", strings.Replace(script, "bench.yaml", config, 1), func(rt *Runtime) { rt.NewState = newStdlibState })
+	o := run(t, "bench.lua", strings.Replace(script, "bench.yaml", config, 1), func(rt *bindings.Runtime) { rt.NewState = newStdlibState })
 	if o.err != nil {
 		t.Fatal(o.err)
 	}

@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/bindings/row"
 )
 
@@ -19,7 +20,7 @@ import (
 // have a unit or words.
 func TestRows(t *testing.T) {
 	known := knownTypes()
-	for _, s := range Reference() {
+	for _, s := range bindings.Reference() {
 		if s.Title == "" || s.Words == "" {
 			t.Errorf("%s has no title or no words", s.Name)
 		}
@@ -47,7 +48,7 @@ func TestRows(t *testing.T) {
 
 func knownTypes() []string {
 	known := []string{"any", "boolean", "function", "fun", "integer", "nil", "number", "string", "table", "true", "false"}
-	for _, s := range Reference() {
+	for _, s := range bindings.Reference() {
 		known = append(known, s.Name)
 	}
 	for _, s := range row.Shapes() {
@@ -125,8 +126,8 @@ func TestRowFaults(t *testing.T) {
 
 // TestOptionsRead checks that the code reads every option listed in a row (unlisted options are refused).
 func TestOptionsRead(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	below, err2 := filepath.Glob("*/*.go")
+	files, err := filepath.Glob("../*.go")
+	below, err2 := filepath.Glob("../*/*.go")
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestOptionsRead(t *testing.T) {
 		}
 	}
 	text := regexp.MustCompile("(?s)`[^`]*`").ReplaceAllString(code.String(), "")
-	for _, s := range Reference() {
+	for _, s := range bindings.Reference() {
 		for _, n := range s.Names {
 			for _, o := range n.Options {
 				if !o.OfMore() && !strings.Contains(text, `"`+o.Name+`"`) {
@@ -173,7 +174,7 @@ func TestExamples(t *testing.T) {
 			balanced(t, o)
 		})
 	}
-	for _, s := range Reference() {
+	for _, s := range bindings.Reference() {
 		for _, n := range s.Names {
 			kind := "virtual"
 			if s.Name == "connection" || s.Name == "lease" || n.Name == "connect" || n.Name == "on_connection" {

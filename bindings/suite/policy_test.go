@@ -1,8 +1,10 @@
-package bindings
+package suite
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // busyHandler sends 200 packets to a handler that is busy in its first call until a packet was dropped or a number of 5 ms periods have passed,
@@ -37,7 +39,7 @@ func TestPolicyOfOnBurst(t *testing.T) {
 	for _, c := range []struct{ looks, options, want string }{
 		{"60", "", waits}, {"60", `, { policy = "wait" }`, waits}, {"4000", `, { policy = "drop" }`, drops},
 	} {
-		o := run(t, "policy.lua", fmt.Sprintf(busyHandler, c.looks, c.options), func(rt *Runtime) { prepare(t, rt, "policy.lua", "real") })
+		o := run(t, "policy.lua", fmt.Sprintf(busyHandler, c.looks, c.options), func(rt *bindings.Runtime) { prepare(t, rt, "policy.lua", "real") })
 		if o.err != nil || o.out != c.want {
 			t.Errorf("on_burst(fn%s): %q, want %q: %v", c.options, o.out, c.want, o.err)
 		}

@@ -1,4 +1,8 @@
-package bindings
+package suite
+
+import (
+	"github.com/daqiri/daqiri-run/bindings"
+)
 
 // The public interface of DAQIRI according to its documentation, and the expected entry of each function in the README of daqiri.api: "works", or
 // the beginning of the reason why it is missing.
@@ -63,8 +67,8 @@ var ourFunctions = map[string]string{"session": works, "selftest": works, "task"
 
 var apiConstants = map[string]any{
 	"DAQIRI_BURST_FLAG_REORDERED": 1 << 28, "DAQIRI_BURST_FLAG_REORDER_TIMEOUT": 1 << 29,
-	"DAQIRI_VERSION": Version, "DAQIRI_VERSION_YEAR": 0, "DAQIRI_VERSION_MONTH": 1, "DAQIRI_VERSION_PATCH": 0,
-	"DAQIRI_ABI_VERSION": 1, "__version__": Version, "__abi_version__": 1,
+	"DAQIRI_VERSION": bindings.Version, "DAQIRI_VERSION_YEAR": 0, "DAQIRI_VERSION_MONTH": 1, "DAQIRI_VERSION_PATCH": 0,
+	"DAQIRI_ABI_VERSION": 1, "__version__": bindings.Version, "__abi_version__": 1,
 	"MEM_ACCESS_LOCAL": 1, "MEM_ACCESS_RDMA_WRITE": 2, "MEM_ACCESS_RDMA_READ": 4,
 	"ADV_NETWORK_HEADER_SIZE_BYTES": 256, "MAX_NUM_RX_QUEUES": 32, "MAX_NUM_TX_QUEUES": 32, "MAX_INTERFACES": 4,
 	"MAX_NUM_SEGS": 4, "MAX_RX_Q_PER_CORE": 16, "DEFAULT_DYNAMIC_FLOW_CAPACITY": 0, "DEFAULT_TX_META_BUFFERS": 256,

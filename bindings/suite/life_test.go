@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
@@ -24,7 +25,7 @@ func TestLife(t *testing.T) {
 `
 	for _, c := range []struct {
 		name, script string
-		change       func(*Runtime)
+		change       func(*bindings.Runtime)
 		err          string // of the main chunk, "" for none
 		task         string // of a task
 		reason       string // of the session
@@ -45,7 +46,7 @@ func TestLife(t *testing.T) {
 		{name: "task without a script", script: `require("daqiri").task("nowhere")`, task: "modules can't be loaded here"},
 		{name: "exit in a task", script: openLoop + `daqiri.task(function() os.exit(3) end) s:run{ seconds = 5 }`, err: "context canceled"},
 		{name: "usage", script: `require("daqiri").args{ count = { 3, help = "how many", unit = "packets" }, dir = { type = "string", required = true } }`,
-			change: func(rt *Runtime) { rt.ScriptArgs = []string{"--help"} }, err: "exit with code 0",
+			change: func(rt *bindings.Runtime) { rt.ScriptArgs = []string{"--help"} }, err: "exit with code 0",
 			out: "usage: daqiri-run test.lua [--name VALUE | name=VALUE]...\n  --count NUMBER           how many; in packets; default 3\n  --dir STRING             required\n"},
 		{name: "argument missing", script: `require("daqiri").args{ dir = { type = "string", help = "where to", required = true } }`,
 			err: "test.lua:1: --dir is missing: where to"},
@@ -88,7 +89,7 @@ func TestLife(t *testing.T) {
 		{name: "broken configuration", script: `require("daqiri").open("daqiri:\n  cfg: {version: 1, stream_typ: raw}\n")`,
 			err: `stream_typ: unknown key; did you mean "stream_type"?`},
 		{name: "default configuration", script: `print(require("daqiri").open("nowhere.yaml").name)`,
-			change: func(rt *Runtime) { rt.Open.DefaultConfig = true }, out: "default\n"},
+			change: func(rt *bindings.Runtime) { rt.Open.DefaultConfig = true }, out: "default\n"},
 		{name: "core out of range", script: `require("daqiri").open(nil, { cores = "x" })`, err: `"x" is not a core`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,17 +126,17 @@ func TestLife(t *testing.T) {
 	}
 }
 
-func onVirtualClock(rt *Runtime) { rt.Open.Set = []spec.Override{virtual} }
+func onVirtualClock(rt *bindings.Runtime) { rt.Open.Set = []spec.Override{virtual} }
 
 // stopSoon stops all tasks after a delay, like Ctrl-C.
-func stopSoon(rt *Runtime) {
+func stopSoon(rt *bindings.Runtime) {
 	time.AfterFunc(30*time.Millisecond, func() { rt.Scheduler.StopAll("interrupted") })
 }
 
 // cancelSoon cancels Lua some time after the session has started, as the host does with a script that does not return.
-func cancelSoon(rt *Runtime) {
+func cancelSoon(rt *bindings.Runtime) {
 	go func() {
-		started := func(o *RunningSession) bool { return o.Started() }
+		started := func(o *bindings.RunningSession) bool { return o.Started() }
 		for end := time.Now().Add(time.Minute); !slices.ContainsFunc(rt.Shared.Sessions(), started) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
@@ -152,7 +153,7 @@ func TestErrorCause(t *testing.T) {
 	if !errors.As(o.err, &raised) || !errors.As(raised.Cause, &faults) {
 		t.Errorf("no *spec.Errors below %v", o.err)
 	}
-	var open *OpenError
+	var open *bindings.OpenError
 	o = run(t, "test.lua", `require("daqiri").open(nil, { set = { ["interfaces.loop0.rx.queues.rx0.poll_mode"] = "indirect",
 		["interfaces.loop0.rx.queues.rx0.cpu_core"] = 500, ["interfaces.loop0.rx.queues.rx0.batch_size"] = 8 } })`, nil)
 	if !errors.As(o.err, &raised) || !errors.As(raised.Cause, &open) {
@@ -162,7 +163,7 @@ func TestErrorCause(t *testing.T) {
 
 // TestServe serves handlers between chunks, like the prompt.
 func TestServe(t *testing.T) {
-	rt := onMain(t, func(L *lua.LState, rt *Runtime) error {
+	rt := onMain(t, func(L *lua.LState, rt *bindings.Runtime) error {
 		if err := L.DoString(openLoop + `s:after(0.001, function() print("timer") error("once") end) s:start()`); err != nil {
 			return err
 		}

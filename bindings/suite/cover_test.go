@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/bindings"
 )
 
 // TestScriptsCover checks that a script in testdata uses each function.
@@ -22,7 +24,7 @@ func TestScriptsCover(t *testing.T) {
 		}
 		all.Write(text)
 	}
-	for _, section := range Reference() {
+	for _, section := range bindings.Reference() {
 		for _, n := range section.Names {
 			name := n.Name[strings.LastIndexByte(n.Name, '.')+1:] // without the library
 			use := regexp.MustCompile(`[.:]` + name + `\b`)

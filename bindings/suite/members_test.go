@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/tests/require"
 	lua "github.com/yuin/gopher-lua"
 )
@@ -23,8 +24,8 @@ var (
 // onStand runs a script of testdata/api with the given globals.
 func onStand(t *testing.T, name, source string, globals map[string]lua.LValue) *outcome {
 	dir, number := memoryDir(t), 0
-	return run(t, name, source, func(rt *Runtime) {
-		rt.NewState = func(rt *Runtime) (*lua.LState, error) {
+	return run(t, name, source, func(rt *bindings.Runtime) {
+		rt.NewState = func(rt *bindings.Runtime) (*lua.LState, error) {
 			L, err := newScriptState(rt)
 			for key, v := range globals {
 				L.SetGlobal(key, v)
@@ -65,7 +66,7 @@ func memberTable(L *lua.LState) *lua.LTable {
 		return t
 	}
 	all := L.NewTable()
-	for _, s := range Reference() {
+	for _, s := range bindings.Reference() {
 		if s.Kind != "type" {
 			continue
 		}

@@ -1,4 +1,4 @@
-package bindings
+package suite
 
 import (
 	"bytes"
@@ -14,12 +14,13 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
 // library is stdlib, independent of a test's current folder.
 var library = func() fs.FS {
-	dir, err := filepath.Abs("../stdlib")
+	dir, err := filepath.Abs("../../stdlib")
 	if err != nil {
 		panic(err)
 	}
@@ -30,7 +31,7 @@ var library = func() fs.FS {
 type outcome struct {
 	out, log string
 	err      error // of the main chunk
-	shared   *Process
+	shared   *bindings.Process
 }
 
 // message is the error's first line, without the stack.
@@ -64,19 +65,19 @@ func (b *buffer) String() string {
 }
 
 // newTestState creates a state like the host's, with only the standard libraries.
-func newTestState(rt *Runtime) (*lua.LState, error) {
+func newTestState(rt *bindings.Runtime) (*lua.LState, error) {
 	L := lua.NewState()
-	Register(L, rt)
+	bindings.Register(L, rt)
 	return L, nil
 }
 
 // run executes a script with a Process of its own until it has ended in order.
-func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
+func run(t *testing.T, name, source string, change func(*bindings.Runtime)) *outcome {
 	t.Helper()
 	sched := task.NewScheduler()
 	var out, log buffer
-	o := &outcome{shared: NewProcess()}
-	rt := &Runtime{Scheduler: sched, Main: true, Stdout: &out, Script: name, Shared: o.shared, NewState: newTestState,
+	o := &outcome{shared: bindings.NewProcess()}
+	rt := &bindings.Runtime{Scheduler: sched, Main: true, Stdout: &out, Script: name, Shared: o.shared, NewState: newTestState,
 		Log:      func(level, text string, fields map[string]any) { fmt.Fprintf(&log, "%s: %s %v\n", level, text, fields) },
 		LogLevel: levelOf("info")}
 	o.shared.Library = library
@@ -124,14 +125,14 @@ func run(t *testing.T, name, source string, change func(*Runtime)) *outcome {
 }
 
 // onMain calls fn with a state on the main task of a new Process.
-func onMain(tb testing.TB, fn func(L *lua.LState, rt *Runtime) error) *Runtime {
+func onMain(tb testing.TB, fn func(L *lua.LState, rt *bindings.Runtime) error) *bindings.Runtime {
 	tb.Helper()
 	sched := task.NewScheduler()
 	main, err := sched.NewTask("main")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	rt := &Runtime{Task: main, Scheduler: sched, Main: true, Stdout: &buffer{}, Shared: NewProcess(), NewState: newTestState,
+	rt := &bindings.Runtime{Task: main, Scheduler: sched, Main: true, Stdout: &buffer{}, Shared: bindings.NewProcess(), NewState: newTestState,
 		Log: func(string, string, map[string]any) {}, LogLevel: levelOf("info")}
 	rt.Shared.Library = library
 	main.Start(func(*task.Task) error {
