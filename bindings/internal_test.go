@@ -18,19 +18,27 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// TestReadme checks that the README names each file.
+// TestReadme checks that the READMEs here and below name each file.
 func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
+	readmes, err := filepath.Glob("*/README.md")
+	if err != nil || len(readmes) == 0 {
+		t.Fatal("no packages", err)
 	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if !strings.HasSuffix(file, "_test.go") && file != "doc.go" && !strings.Contains(string(text), "`"+file+"`") {
-			t.Errorf("%s is not named", file)
+	for _, readme := range append(readmes, "README.md") {
+		text, err := os.ReadFile(readme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Dir(readme) + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			name := filepath.Base(file)
+			tested := strings.HasSuffix(name, "_test.go") && filepath.Dir(readme) != "suite"
+			if !tested && name != "doc.go" && !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("%s does not name %s", readme, name)
+			}
 		}
 	}
 }

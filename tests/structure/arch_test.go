@@ -19,6 +19,7 @@ import (
 type layer struct {
 	own     []string // other top folders, or single packages of theirs; its own folder is always allowed
 	modules []string // third-party modules
+	closed  bool     // of its own top folder only what own lists, and itself
 }
 
 // layers is the import table, by top folder; a folder below may have a row of its own. Reading downwards, each layer knows less about Lua and more about hardware.
@@ -35,6 +36,12 @@ var layers = map[string]layer{
 		own:     []string{"runtime"},
 		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"},
 	},
+	"bindings/format":     {closed: true, own: []string{"bindings/row", "runtime"}, modules: []string{"github.com/yuin/gopher-lua"}},
+	"bindings/lua51":      {closed: true, own: []string{"runtime/memory", "runtime/textfile"}, modules: []string{"github.com/yuin/gopher-lua"}},
+	"bindings/row":        {closed: true, own: []string{"bindings/lua51", "runtime"}, modules: []string{"github.com/yuin/gopher-lua"}},
+	"bindings/scriptargs": {closed: true, own: []string{"bindings/row", "runtime"}, modules: []string{"github.com/yuin/gopher-lua"}},
+	"bindings/value": {closed: true, own: []string{"bindings/lua51", "bindings/row", "runtime"},
+		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"}},
 	"runtime": {own: []string{"native"}, modules: []string{"github.com/minio/minio-go", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel",
 		"gopkg.in/yaml.v3"}},
 	"native": {modules: []string{"github.com/cilium/ebpf", "golang.org/x/sys"}},
@@ -153,10 +160,15 @@ func importFault(dir, p string, test bool) string {
 	within := func(p, parent string) bool { return p == parent || strings.HasPrefix(p, parent+"/") }
 	isTestOnly := slices.ContainsFunc(testOnly, func(parent string) bool { return within(p, parent) })
 	top, _, _ := strings.Cut(dir, "/")
-	allowed, known := layers[dir]
-	for up := dir; !known && up != "."; {
-		up = path.Dir(up)
-		allowed, known = layers[up]
+	home := dir
+	allowed, known := layers[home]
+	for !known && home != "." {
+		home = path.Dir(home)
+		allowed, known = layers[home]
+	}
+	inside := top
+	if allowed.closed {
+		inside = home
 	}
 	calls := top == "native" || dir == baselines
 	first, _, _ := strings.Cut(p, "/")
@@ -172,12 +184,12 @@ func importFault(dir, p string, test bool) string {
 		return fmt.Sprintf("imports %q outside a test", p)
 	case isTestOnly, p == "C", !isOwn && !strings.Contains(first, "."):
 		return ""
-	case isOwn && (within(own, top) || slices.ContainsFunc(allowed.own, func(o string) bool { return within(own, o) })):
+	case isOwn && (within(own, inside) || slices.ContainsFunc(allowed.own, func(o string) bool { return within(own, o) })):
 		return ""
 	case !isOwn && slices.ContainsFunc(allowed.modules, func(m string) bool { return within(p, m) }):
 		return ""
 	}
-	return fmt.Sprintf("imports %q: %s/ may import %s", p, top, strings.Join(append(slices.Clone(allowed.own),
+	return fmt.Sprintf("imports %q: %s/ may import %s", p, home, strings.Join(append(slices.Clone(allowed.own),
 		append(allowed.modules, "the standard library")...), ", "))
 }
 
