@@ -28,12 +28,12 @@ var burstType = &typeDef{
 	self: "b",
 	doc: `a burst
 		A batch of packets: what receive queues deliver and transmit queues take. It ends when it is sent or freed, or with its 'on_burst' handler unless
-		'b:keep()' was called; any use after that raises and says where it ended.
+		'b:keep()' was called; any use after that raises an error with the place where it ended.
 
-		Packets are read-only as long as somebody else reads them: a second consumer of the queue, a writer, a queue that sends a selection. That holds for all
+		Packets are read-only as long as there is another reader: a second consumer of the queue, a writer, a queue that sends a selection. That holds for all
 		bursts that share them, a selection and what it was made from, whichever was given away.
 
-		An aggregate is a burst of a reorder stage. What is said of aggregates below is nil of other bursts.`,
+		An aggregate is a burst of a reorder stage. The fields of aggregates below are nil for other bursts.`,
 	fields: []field{
 		{"bytes", `-> integer, bytes
 			Bytes of all packets.
@@ -187,7 +187,7 @@ var burstType = &typeDef{
 			> b:truncate(2)`},
 		{"tx_times", burstTxTimes, `- times integer | integer[] | column | time, ns: since the session's start, of each packet or of the first one; 0 is at once
 			- step? integer, ns: between packets, where the first one's time was given
-			When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst that somebody else reads has no send times, a
+			When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst with another reader has no send times, a
 			selection of it has. A time that has passed is now, counted: 'l.tx_port.tx.late' of 'l.tx_port.tx.timed' packets; 'time_error.p50', '.p90', '.p99', '.max'
 			say in ns how long after their times packets left.
 			> local b = tx:alloc(4):fill(tpl)

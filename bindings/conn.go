@@ -44,7 +44,7 @@ var connectionType = &typeDef{
 			Address and port there.
 			> print(c.peer)`},
 		{"private_data", `-> string
-			What its peer gave when it asked for the connection ('i:connect{ private_data }') or took it. One that is no daqiri-run has zeros up to the connection
+			What its peer gave when it asked for the connection ('i:connect{ private_data }') or took it. A peer that does not run daqiri-run has zeros up to the connection
 			manager's 56, 180 or 196 bytes. Only connections of 'roce://' have some.
 			> print(c.private_data)`},
 		{"qp", `-> table | nil
@@ -116,21 +116,21 @@ var connectionType = &typeDef{
 		{"get_burst", connectionGetBurst, row.GetBurstRows + `Waits for the next burst of this connection; nil, '"NOT_READY"', text at the timeout.
 			> local b = c:get_burst{ timeout_us = 1000 }`},
 		{"join", connectionJoin, pairRows + `-> true | failure
-			Tells a queue pair that 'i:connect{ qp = {} }' has made who its peer is: the connection is open then. Of 'roce://' connections.
+			Sets the peer of a queue pair that 'i:connect{ qp = {} }' has made: the connection is open then. Of 'roce://' connections.
 			> local ok, status, why = c:join{ qpn = 17, psn = 4711, addr = "10.9.0.2" }`},
 		{"lend", connectionLend, `- region region_name: in which no queue has its packets, and whose 'access' allows it
 			. name? string: that the peer finds it by, at most 47 bytes; by default the region's
 			. access "rdma_read" | "rdma_write" | "rdma_read_write" = "rdma_write": what the peer may do
-			. slots? integer: how it is divided, which the peer is told
+			. slots? integer: how many slots it is divided into; the peer receives the number
 			. slot_bytes? integer, bytes: of each slot
 			-> lease | failure
-			Lends a region to the peer, which is told if it is a daqiri-run with a receive queue: its 'c.remotes' has it then. Of 'roce://' connections.
+			Lends a region to the peer. If the peer is a daqiri-run with a receive queue, its 'c.remotes' lists the region. Of 'roce://' connections.
 			> local lease, status, why = c:lend("others", { name = "ring" })`},
 		{"message", connectionMessage, `- b burst: which ends with the call, unless it fails
 			. imm? integer: 32 bits that go beside its last packet; '0xffffffff' is the engine's own
 			. wr_id? any: 'w[i].wr_id' of 'on_completion'
 			-> op | failure
-			Sends each packet as a message, and tells of the end, unlike 'c:send'; an immediate value is 'b.imm[i]' there. Of 'roce://' connections.
+			Sends each packet as a message, and reports the completion, unlike 'c:send'; an immediate value is 'b.imm[i]' there. Of 'roce://' connections.
 			> local op, status, why = c:message(c:alloc(1):fill(tpl), { imm = 7 })`},
 		{"on_burst", connectionOnBurst, row.OnBurstRows + `-> connection: itself
 			Has a function called with each burst of this connection, as 'q:on_burst' does of a queue, from then on. What came before went to the queue's own
@@ -159,7 +159,7 @@ var connectionType = &typeDef{
 		{"send", connectionSend, `- b burst: which ends with the call, unless it fails
 			-> true | failure
 			Sends a burst on this connection, as 'q:send' does. nil, '"NO_SPACE_AVAILABLE"', text also while its peer doesn't read and it has had its share of
-			the queue (figure 'refused'); other connections go on.
+			the queue (figure 'refused'); other connections continue.
 			> assert(c:send(c:alloc(1):fill(tpl)))`},
 		{"setsockopt", connectionSetSockopt, `- level string | integer: '"SOL_SOCKET"', '"IPPROTO_TCP"', …
 			- option string | integer: '"SO_RCVBUF"', '"TCP_NODELAY"', …
@@ -172,15 +172,15 @@ var connectionType = &typeDef{
 			. rkey u64 | integer | string: its key
 			. bytes u64 | integer | string: how long it is
 			-> true | failure
-			Says what a peer lends that is no daqiri-run, and can't tell itself. Of 'roce://' connections.
+			Sets what a peer lends that does not run daqiri-run and can't announce it. Of 'roce://' connections.
 			> local ok, status, why = c:tell("ring", { addr = 4096, rkey = 17, bytes = 64 })`},
 		{"write", connectionWrite, `- b burst: which ends with the call, unless it fails
 			- name string: that its peer lends memory under
 			- offset integer, bytes: from where on its packets go there, without gaps
-			. imm? integer: 32 bits that the peer is told behind it: 'b.imm[1]' of a message without bytes
+			. imm? integer: 32 bits that the peer receives after it: 'b.imm[1]' of a message without bytes
 			. wr_id? any: 'w[i].wr_id' of 'on_completion'
 			-> op | failure
-			Writes into the peer's memory, which is not told of it without 'imm'. Of 'roce://' connections.
+			Writes into the peer's memory; without 'imm' the peer is not notified. Of 'roce://' connections.
 			> local op, status, why = c:write(c:alloc(1):fill(tpl), "ring", 0)`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
@@ -241,10 +241,10 @@ func (l *listener) conn(rt *Runtime, id uint32) *connection {
 	return x
 }
 
-// hearOfServers listens for failed connects of client interfaces, including those for which the script registers no handler, and logs them. It is
+// watchServers listens for failed connects of client interfaces, including those for which the script registers no handler, and logs them. It is
 // called before the start because each cause is reported once, and does nothing if there are several tasks, any of which may register for the
 // events.
-func (rt *Runtime) hearOfServers(o *RunningSession) {
+func (rt *Runtime) watchServers(o *RunningSession) {
 	if len(rt.Scheduler.Tasks()) > 1 {
 		return
 	}
@@ -313,7 +313,7 @@ func interfaceConnect(c *call) int {
 	if err != nil {
 		return c.refuse(err)
 	}
-	c.Check(o.tellRemotes(conn))
+	c.Check(o.sendRemotes(conn))
 	return c.Push(l.conn(c.rt, conn.ID()).value)
 }
 

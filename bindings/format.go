@@ -30,7 +30,7 @@ var formatType = &typeDef{
 		('bad_place').
 
 		's:reorder' and 's:convert' with a format take the payload from behind its header, as long as that is in each packet, and as much of it as the format
-		says; 'at' or 'payload_byte_offset' say otherwise. How a table declares one: [formats](../formats.md).`,
+		specifies; 'at' or 'payload_byte_offset' override that. How a table declares one: [formats](../formats.md).`,
 	fields: []field{
 		{"fields", `-> string[]
 			The names of the fields, in order.
@@ -85,7 +85,7 @@ var formatType = &typeDef{
 			> print(#f:dissector())`},
 		{"encode", formatEncode, `- values table<string, any>: by field; 'payload' is what follows the header
 			-> string
-			Makes the bytes of one packet. What is not given is what the format says, else 0. A value that does not fit raises.
+			Makes the bytes of one packet. A field that is not given has the value of the format, else 0. A value that does not fit raises.
 			> local bytes = daqiri.format("simple"):encode{ seq = 7, payload = "rest" }
 			> print(#bytes)    -- 12`},
 		{"page", formatPage, `-> string: Markdown
@@ -107,8 +107,8 @@ var formatType = &typeDef{
 func moduleFormat(c *call) int {
 	o := c.options(2)
 	f, err := c.formatOf(1)
-	var fault *format.Fault
-	if errors.As(err, &fault) && fault.Line > 0 {
+	var declErr *format.Fault
+	if errors.As(err, &declErr) && declErr.Line > 0 {
 		c.L.Error(lua.LString(err.Error()), 0) // contains its position
 	}
 	c.Check(err)

@@ -52,7 +52,7 @@ var globalFunctions = []struct {
 			-> boolean: whether no error was raised
 			-> ...any: the function's results, or the error
 			As Lua's. A call that waits works inside.
-			> local ok, why = pcall(function() return s:interface "nobody" end)
+			> local ok, why = pcall(function() return s:interface "absent" end)
 			> print(ok, why)`},
 		{"print", globalPrint, `- ... any: what is printed
 			As Lua's, to the program's stdout.
@@ -89,7 +89,7 @@ var globalFunctions = []struct {
 			> os.exit(3)`},
 		{"time", osTime, `- when? table: year, month, day, and maybe hour (12), min (0), sec (0), in UTC
 			-> integer, s: since the epoch
-			The time, on the clock of the tasks, or that which the table says.
+			The time, on the clock of the tasks, or that of the table.
 			> print(os.time{ year = 2026, month = 11, day = 20, hour = 0 })`},
 	}},
 	{"string", []entry{

@@ -325,7 +325,7 @@ func kernelStop(c *call) int {
 	}
 	k.run.Abort()
 	if !k.await(c, c.rt.Task.In(timeout), func() bool { return k.over() || k.stuck() }) && k.run.Running() {
-		return c.Fail(fmt.Errorf("kernel %s: it was told to end, and runs: gn_recv, gn_send and gn_wait say GN_ABORTED: %w", k.name, session.ErrNotReady))
+		return c.Fail(fmt.Errorf("kernel %s: it still runs after it was stopped: gn_recv, gn_send and gn_wait return GN_ABORTED: %w", k.name, session.ErrNotReady))
 	}
 	k.last = k.run.State()
 	err := k.run.Error()

@@ -63,7 +63,7 @@ func (o *options) heapRule(h *session.HeapsOptions, f *luaformat.Format) {
 	case h.Size == "" && h.HeapBytes == 0:
 		o.Raise("option 'size' (a number as text over fields) or 'heap_bytes' is missing: how long a heap is")
 	case h.Size != "" && h.HeapBytes != 0:
-		o.Wrong("heap_bytes", "'size' says how long a heap is: keep one of them")
+		o.Wrong("heap_bytes", "'size' sets the length of a heap, too: keep one of them")
 	}
 }
 

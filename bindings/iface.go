@@ -84,11 +84,11 @@ var interfaceType = &typeDef{
 			> i:answer{ addresses = { "10.0.0.5", "2001:db8::5" } }`},
 		{"connect", interfaceConnect, `. address? string: 'ADDRESS:PORT'; required without 'qp'
 			. private_data? string: at most 48 bytes that a 'roce://' peer gets with the request: its 'c.private_data'
-			. qp? table: of a 'roce://' peer without connection manager, what 'c:join' takes: the connection is open at once. '{}': that is told later. 'c.qp' is our end
-			. remote? table: of a 'roce://' peer that is no daqiri-run, what it lends: '{ring = {addr = …, rkey = …, bytes = …}}'
+			. qp? table: of a 'roce://' peer without connection manager, what 'c:join' takes: the connection is open at once. '{}': 'c:join' sets it later. 'c.qp' is our end
+			. remote? table: of a 'roce://' peer that does not run daqiri-run, what it lends: '{ring = {addr = …, rkey = …, bytes = …}}'
 			. src_addr? string: from which address here
 			-> connection | failure
-			Of a socket interface: makes a connection, which is on its way when the call returns; 'i:on_connection' tells when it is there.
+			Of a socket interface: makes a connection, which is on its way when the call returns; 'i:on_connection' reports when it is open.
 			> local c, status, why = i:connect{ address = "127.0.0.1:7148" }`},
 		{"connection", interfaceConnection, `- id? integer: 'c.id'; without it the interface itself
 			-> connection | failure
@@ -136,13 +136,13 @@ var interfaceType = &typeDef{
 		{"progress", interfaceProgress, `-> integer: how much was done; 0: nothing
 			Polls the interface's queues once, with their pipes and kernels' rings: for queues with 'poll_mode: direct', which else move while the task waits. Beside a
 			worker it raises.
-			> local ok, why = pcall(i.progress, i)    -- where a worker polls it says so`},
+			> local ok, why = pcall(i.progress, i)    -- an error if a worker polls it`},
 		{"resolve", interfaceResolve, `- address string: an IP address
 			. vlan_id integer = 0: of the tag with which it is asked for; 0 is none
 			-> string | failure: an Ethernet address
 			Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the router, where there is one. What
 			the kernel knows is taken; else it is asked for three times in 3 s, by ARP or neighbour discovery, as the first address that the interface answers
-			for, the kernel's, or as nobody (a probe). Answers are known for a minute. It waits, so not in 'on_burst', and needs a session that runs, a transmit
+			for, the kernel's, or with no address (a probe). Answers are known for a minute. It waits, so not in 'on_burst', and needs a session that runs, a transmit
 			queue and a receive queue that is read.
 			> local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"`},
 		{"tx_flows", txFlows.listFlows, `-> table[]: with id, group, name, match and actions

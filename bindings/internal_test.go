@@ -117,7 +117,7 @@ end`)
 	}
 }
 
-func TestJoinTellsHowManyHadNoPlace(t *testing.T) {
+func TestJoinCountsOmitted(t *testing.T) {
 	var list []string
 	for range 3 {
 		list = join(list, make([]string, 60))
@@ -167,14 +167,14 @@ func FuzzControl(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer L.Close()
-	if err := L.DoString(`return function(m) heard = true return m end`); err != nil {
+	if err := L.DoString(`return function(m) called = true return m end`); err != nil {
 		f.Fatal(err)
 	}
 	h := &controlHandle{token: "open sesame", verbs: map[string]*lua.LFunction{"rate": L.CheckFunction(-1)}}
 	f.Fuzz(func(t *testing.T, first, second string) {
 		peer := &control.Peer{Name: "fuzz"}
 		for _, line := range []string{first, second} {
-			L.SetGlobal("heard", lua.LFalse)
+			L.SetGlobal("called", lua.LFalse)
 			known := peer.Known
 			message, err := controlMessage([]byte(line))
 			if err == nil {
@@ -184,12 +184,12 @@ func FuzzControl(f *testing.F) {
 			if err == nil {
 				answer = rt.answerMessage(h, peer, message)
 			}
-			var said struct{ OK bool }
-			if strings.ContainsAny(string(answer), "\n\x1b") || json.Unmarshal(answer, &said) != nil {
+			var reply struct{ OK bool }
+			if strings.ContainsAny(string(answer), "\n\x1b") || json.Unmarshal(answer, &reply) != nil {
 				t.Fatalf("%q is answered %q", line, answer)
 			}
-			obeyed := L.GetGlobal("heard") == lua.LTrue
-			if (obeyed || said.OK) && !known && !strings.Contains(line, "open") {
+			obeyed := L.GetGlobal("called") == lua.LTrue
+			if (obeyed || reply.OK) && !known && !strings.Contains(line, "open") {
 				t.Fatalf("%q is obeyed: %q", line, answer)
 			}
 		}

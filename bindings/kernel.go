@@ -52,7 +52,7 @@ var kernelType = &typeDef{
 			Of a persistent kernel: whether it runs.
 			> print(k.running)`},
 		{"restarted", `-> integer
-			Of a persistent kernel: how often it died and was started anew.
+			Of a persistent kernel: how often it died and was started again.
 			> print(k.restarted)`},
 		{"semaphores", `-> semaphore[]
 			Of a persistent kernel that was started: its semaphores.
@@ -90,8 +90,8 @@ var kernelType = &typeDef{
 			. session? session: by default the one that was opened last
 			. policy policy = "drop": while 64 launches are under way
 			-> stage
-			Makes a stage that launches the kernel for each burst and holds the burst until the kernel has ended. Then it goes on to stages behind it in the pipe,
-			'on_burst' and 'get_burst' of the stage, in order; where there are none it ends there. A kernel that writes packets sees to it that nobody else
+			Makes a stage that launches the kernel for each burst and holds the burst until the kernel has ended. Then the burst continues to the stages behind it in the pipe,
+			'on_burst' and 'get_burst' of the stage, in order; where there are none it ends there. A kernel that writes packets requires that no other consumer
 			reads them meanwhile.
 			> local sum = daqiri.kernel{ memory = "host", grid = 1, block = 64, src = [[
 			>   __global__ void sum(const unsigned char *data, int *out) { atomicAdd(out, data[threadIdx.x]); }
@@ -110,13 +110,13 @@ var kernelType = &typeDef{
 			. limit? duration: of the kernel's waits that name none; by default 10s
 			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …
 			. timeout? duration: for how long a kernel in a process of its own may be silent before it is killed; by default 5s
-			. restarts? integer = 3: how often a kernel in a process of its own that died is started anew
+			. restarts? integer = 3: how often a kernel in a process of its own that died is started again
 			. session? session: by default the one that was opened last
 			-> kernel: itself
 			Starts a persistent kernel. It includes 'gn.h' and gets its context as a pointer. What its descriptors say is checked: a kernel is not trusted.
 			It runs in a process of its own, which has the regions and arrays that it was given and no other memory of the program; on a GPU only where the program has
-			no other kernels and stages there when it starts, else in the program's, as the report says then. One of a process of its own that dies, or that
-			neither waits nor calls 'gn_beat' for so long, is killed; its rings let go of what they hold (dropped as 'stopped'), and it starts from its beginning
+			no other kernels and stages there when it starts, else in the program's, which the report states. One of a process of its own that dies, or that
+			neither waits nor calls 'gn_beat' for so long, is killed; its rings release what they hold (dropped as 'stopped'), and it starts from its beginning
 			while the script waits. When that was done often enough, the run ends as by a device that failed.
 			Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
 			> k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }`},
@@ -125,10 +125,10 @@ var kernelType = &typeDef{
 			Ends the waits of a persistent kernel, waits until it has ended and until what it posted is done, and closes its rings; nil, '"NOT_READY"', text at
 			the timeout. The kernel can be started again then.
 			> k:stop()`},
-		{"wait", kernelWait, `. timeout? duration: how long it waits; without it for ever
+		{"wait", kernelWait, `. timeout? duration: how long it waits; by default without limit
 			-> true | failure
-			Waits until a persistent kernel has ended by itself, and what it posted is done; nil, '"NOT_READY"', text at the timeout, which says what is not over. Without a
-			timeout it raises when the kernel has ended and a queue that nothing reads has what it sent, and logs once what it waits for when it goes on for 5 s.
+			Waits until a persistent kernel has ended by itself, and what it posted is done; nil, '"NOT_READY"', text at the timeout, where the text names what is not over. Without a
+			timeout it raises when the kernel has ended and a queue that nothing reads has what it sent, and logs once what it waits for when the wait exceeds 5 s.
 			> k:wait{ timeout = "1s" }`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {

@@ -28,7 +28,7 @@ var daqiriModule = []entry{
 	{"args", moduleArgs, `- declared table<string, any>: by name, a default value, or '{value, type, unit, help, choices, required}'
 		-> table<string, any>: the arguments by name; another name raises
 		Declares the script's arguments, reads them from the words behind the script ('--name value', '--name=value', 'name=value') and from '-e', and
-		returns them. The type is that of the default, or said: 'string', 'number', 'boolean' or 'list' (texts with commas between them). The value of a
+		returns them. The type is that of the default, or given as 'type': 'string', 'number', 'boolean' or 'list' (texts with commas between them). The value of a
 		declaration may also be its first element. '--help' behind the script prints them and ends the program.
 		> local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
 		> print(args.seconds, args.dir)`},
@@ -48,7 +48,7 @@ var daqiriModule = []entry{
 		. mode string = "0600": of the unix socket's file
 		. token? string: which the first message of a connection has to have
 		-> control
-		Opens a control channel: a socket on which other programs tell the script what to do, a line of JSON each (see [control](control.md)). One of 'unix'
+		Opens a control channel: a socket on which other programs send commands to the script, a line of JSON each (see [control](control.md)). One of 'unix'
 		and 'tcp' is needed. It ends with the script.
 		> local ctl = daqiri.control{ tcp = "127.0.0.1:0", token = "open sesame" }
 		> ctl:on("status", function(m) return { packets = s:stats().b.rx.packets } end)`},
@@ -67,7 +67,7 @@ var daqiriModule = []entry{
 		  [formats](../formats.md) say; or fields with their places
 		. items? table<string, integer>: of a format with a list of items: names for more of them, by their key
 		-> format
-		Names for the fields of an application's packets, for conditions, columns and templates: see [format](format.md). A fault of the table raises with its
+		Names for the fields of an application's packets, for conditions, columns and templates: see [format](format.md). An error in the table raises with its
 		field and line. Where the table has a name, the format is known by it from then on.
 		> local f = daqiri.format{ name = "mine", sequence = "seq",
 		>   { "seq", 32 }, { "chan", 12 }, { "gain", 4 },
@@ -78,7 +78,7 @@ var daqiriModule = []entry{
 		> local place = daqiri.format{ seq = seq }`},
 	{"from_json", moduleFromJSON, `- text string: JSON, one value
 		-> any | failure
-		What a JSON text says. A whole number above 2^53 becomes a u64, null becomes nil; text that is no JSON gives nil, '"INVALID_PARAMETER"', text.
+		The value of a JSON text. A whole number above 2^53 becomes a u64, null becomes nil; text that is not JSON gives nil, '"INVALID_PARAMETER"', text.
 		> local t = daqiri.from_json('{"channels": [1, 2, 3]}')
 		> print(#t.channels)`},
 	{"hex", moduleHex, `- text string, bytes
@@ -108,7 +108,7 @@ var daqiriModule = []entry{
 		-> kernel
 		Makes a [kernel](kernel.md): NVRTC compiles source for a GPU, the C++ or C compiler for the host, and what they made is kept in the user's cache folder.
 		One of 'src', 'file', 'ptx' and 'library' is needed. A source that doesn't compile raises with the lines of the script. What kernels get, and what the
-		host can run, is told in [kernels](../kernels.md).
+		host can run, is described in [kernels](../kernels.md).
 		> local twice = daqiri.kernel{ memory = "host", grid = 1, block = 4, src = [[
 		>   __global__ void twice(float *a) { a[threadIdx.x] *= 2; }
 		> ]] }
@@ -129,7 +129,7 @@ var daqiriModule = []entry{
 		> local began = daqiri.now()
 		> print(daqiri.now() - began)    -- seconds`},
 	{"on_message", moduleOnMessage, `- fn fun(v: any): called with each message
-		In a task: has a function called with what the task above sends. A task with a handler goes on when its function has returned.
+		In a task: has a function called with what the task above sends. A task with a handler continues when its function has returned.
 		> local t = daqiri.task(function()
 		>   local daqiri = require "daqiri"
 		>   daqiri.on_message(function(v) daqiri.send(v * 2) end)
@@ -138,13 +138,13 @@ var daqiriModule = []entry{
 		> t:send(21)`},
 	{"open", moduleOpen, `- configuration? string | table: a file's name, YAML with more than one line, or a table like the file; without it one looped interface
 		. set? table<string, any>: values for keys of the configuration, by their paths ('"interfaces.0.address"')
-		. engine? string: which engine serves every interface, whatever the configuration says: '"loop"'
+		. engine? string: which engine serves every interface, in place of those in the configuration: '"loop"'
 		. cores? string: '"auto"', or cores instead of those in the file: '"2,4-7"'
 		. memory? string: which kind of memory regions have: '"host"'
 		. name? string: what summary and log call the session: by default the file's name
 		-> session
 		Opens a session: nothing moves before it starts. A file is looked for here, then beside the script. Options of the command line come
-		before those of the call. A configuration with faults raises, with each fault's line.
+		before those of the call. A configuration with errors raises, with each error's line.
 		> local s = daqiri.open(nil, { set = { loopback = { mode = "sw", clock = "virtual" } } })
 		> print(s.name)    -- default`},
 	{"parse", moduleParse, `- configuration? string | table: as of 'daqiri.open'
@@ -153,7 +153,7 @@ var daqiriModule = []entry{
 		Reads and checks a configuration without opening anything.
 		> local written, resolved = daqiri.parse()
 		> print(written.daqiri.cfg.interfaces[1].name, resolved.interfaces[1].name)`},
-	{"receive", moduleReceive, `. timeout? duration: how long it waits; without it for ever
+	{"receive", moduleReceive, `. timeout? duration: how long it waits; by default without limit
 		-> any | failure
 		In a task: waits for the next message from the task above; nil, '"NOT_READY"', text at the timeout.
 		> local t = daqiri.task(function()
@@ -179,13 +179,13 @@ var daqiriModule = []entry{
 		- ... any: its arguments: what 't:send' takes, queues, which it then owns, and functions that use no local from outside
 		-> task
 		Starts a task: a Lua state with a thread of its own. The call returns when the task waits for the first time, at the latest after a second. A task
-		whose function has returned goes on as long as it has handlers. A module's chunk gets the arguments as '...'.
+		whose function has returned continues as long as it has handlers. A module's chunk gets the arguments as '...'.
 		> local t = daqiri.task(function(q)
 		>   q:on_burst(function(b) return b.n end)
 		> end, q)`},
 	{"time", moduleTime, `- when instant: a text, or a time, which stays as it is
 		-> time
-		An absolute time. Texts are a date with or without a time of day, in UTC unless it says otherwise ('"2026-11-20T10:00:00.5Z"'), '"now"',
+		An absolute time. Texts are a date with or without a time of day, in UTC unless it has a zone ('"2026-11-20T10:00:00.5Z"'), '"now"',
 		'"now + 5s"', or seconds since the epoch ('"@1795168800.5"'). Times go from 1970 to 2262.
 		> local start = daqiri.time "now + 100ms"`},
 	{"u64", moduleU64, `- v integer | string | u64: from 0 on; a text may be decimal or begin with 0x, 0o or 0b

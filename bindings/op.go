@@ -80,7 +80,7 @@ var opType = &typeDef{
 		{"poll", opPoll, `-> boolean
 			Whether every packet has completed or failed.
 			> while not op:poll() do daqiri.sleep("1ms") end`},
-		{"wait", opWait, `. timeout? duration: how long it waits; without it for ever
+		{"wait", opWait, `. timeout? duration: how long it waits; by default without limit
 			-> true | failure
 			Waits until every packet has completed or failed; nil, '"NOT_READY"', text at the timeout.
 			> assert(op:wait{ timeout = 5 })`}},

@@ -92,7 +92,7 @@ var queueType = &typeDef{
 			Of a transmit queue: a burst of packets with free buffers, to fill and to send; nil, status, text while there are none.
 			> local b = assert(tx:alloc(8))
 			> b:fill(tpl)`},
-		{"drain", queueDrain, `. timeout? duration: how long it waits; without it for ever
+		{"drain", queueDrain, `. timeout? duration: how long it waits; by default without limit
 			-> true | failure
 			Of a transmit queue: waits until what was given to it has left, 'transmit' with a count included; nil, '"NOT_READY"', text at the timeout.
 			> s:start()
@@ -114,7 +114,7 @@ var queueType = &typeDef{
 			. pps? number, packets/s: limit of how many are sent; none where absent, and 0 is refused
 			. follow? "rx_timestamp": packets that were received keep the gaps of their receive times; excludes rate and pps
 			. speed number = 1: the gaps are divided by it, with follow
-			Of a transmit queue: paces it from now on. The ledger says how the pace was kept, from the first packet to the last: 'l.tx_port.tx.rate_error', a
+			Of a transmit queue: paces it from now on. The ledger has the accuracy of the pace, from the first packet to the last: 'l.tx_port.tx.rate_error', a
 			part of what was asked for, and in ns how far gaps between packets are off, 'gap_error.p50', '.p90', '.p99', '.max'. A queue that runs dry spoils
 			the rate, not the gaps; the time between two transmissions is not a gap.
 			> tx:pace{ rate = "1Gbit/s" }
@@ -385,8 +385,8 @@ func queueTransmit(c *call) int {
 	if o.Has("count") {
 		count = uint64(o.Whole("count", 0, 1, row.MaxInt))
 	}
-	if i := q.q.Interface(); tpl.everybody && (spec.OfKernel(i.Engine()) || i.Engine() == spec.EngineDPDK) {
-		c.rt.Log("warn", fmt.Sprintf("interface %s: the template that is sent has no eth_dst, so that its frames go to everybody on the link: "+
+	if i := q.q.Interface(); tpl.broadcast && (spec.OfKernel(i.Engine()) || i.Engine() == spec.EngineDPDK) {
+		c.rt.Log("warn", fmt.Sprintf("interface %s: the template that is sent has no eth_dst, so that its frames go to all hosts on the link: "+
 			"hint: eth_dst = \"auto\", or an Ethernet address", i.Name()), nil)
 	}
 	c.Check(q.q.Transmit(tpl.t, count))

@@ -30,7 +30,7 @@ func (o *options) queuePair() session.QueuePair {
 		MTU: int(o.Whole("mtu", 0, 256, 4096)), QKey: uint32(o.Whole("qkey", session.QKey, 0, 1<<32-1)), LID: uint16(o.Whole("lid", 0, 0, 1<<16-1)),
 	}
 	if o.Has("addr") && o.Has("gid") {
-		o.Wrong("addr", "gid says the same: one of both is enough")
+		o.Wrong("addr", "gid has the same meaning: one of both is enough")
 	}
 	for _, key := range []string{"addr", "gid"} {
 		if !o.Has(key) {

@@ -66,7 +66,7 @@ func (o *options) placeRule(r *session.ReorderOptions, f *luaformat.Format) {
 	}
 	for _, key := range []string{"batch", "slot", "slots", "wrap"} {
 		if o.Has(key) {
-			o.Wrong(key, "it stands beside sequence_number, which says the same: keep one of them")
+			o.Wrong(key, "sequence_number has the same meaning: keep one of them")
 		}
 	}
 	var seq, batch session.Field

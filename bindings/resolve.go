@@ -130,7 +130,7 @@ func tagBehind(actions []any) uint16 {
 // address, or the one resolved for the ipv4_dst or ipv6_dst in the same table.
 func (c *call) autoField(q *session.Queue, name string, fields *lua.LTable) lua.LValue {
 	if q.Rx() {
-		c.ArgError(1, "field '%s': \"auto\" is for bursts of a transmit queue; of what was received it isn't known who sends it on: "+
+		c.ArgError(1, "field '%s': \"auto\" is for bursts of a transmit queue; the sender of a received burst isn't known: "+
 			"give the address (i.mac, i:resolve)", name)
 	}
 	if name == "eth_src" {

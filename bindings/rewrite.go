@@ -17,7 +17,7 @@ const rewriteRows = `. name? string: of its line in the ledger
 	. per_loop? table<field_name, integer>: by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
 	. tx_queue? queue: the transmit queue that sends on, for 'eth_src = "auto"' and 'eth_dst = "auto"' beside an address (as in 'b:set')
 	. checksums boolean | "compute" = true: those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them;
-	  '"compute"' makes all of them anew
+	  '"compute"' computes all of them
 	. [string]? any: a field, of the format or one that every packet has, with what it becomes, see below
 	-> stage
 	Makes a stage that rewrites fields of every packet on its way. A field becomes a value; '{ start, step }', which counts the packets that pass (of 'ipv6_src' and 'ipv6_dst' the lower 64 bits); or a table by old values, as text, in which addresses may be prefixes: '{

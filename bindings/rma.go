@@ -255,7 +255,7 @@ var leaseType = &typeDef{
 			> local lease = c:lend("others")
 			> if lease then print(lease.name) end`},
 		{"rkey", `-> integer
-			Its key: nobody reaches it without.
+			Its key, which each access needs.
 			> local lease = c:lend("others")
 			> if lease then print(lease.rkey) end`},
 	},
@@ -277,7 +277,7 @@ var leaseType = &typeDef{
 		{"get", leaseGet, `- offset integer, bytes: from the beginning
 			- n integer, bytes: how many
 			-> string
-			What is there now: a peer that writes without an immediate tells nobody.
+			What is there now: a peer that writes without an immediate value does not notify this side.
 			> local lease = c:lend("others")
 			> if lease then print(lease:get(0, 16)) end`},
 		{"put", leasePut, `- offset integer, bytes: from the beginning
@@ -386,8 +386,8 @@ func connectionTell(c *call) int {
 	return c.Push(lua.LTrue)
 }
 
-// tellRemotes reads the option remote: a table {addr, rkey, bytes} per name.
-func (o *options) tellRemotes(conn *session.Conn) (err error) {
+// sendRemotes reads the option remote: a table {addr, rkey, bytes} per name.
+func (o *options) sendRemotes(conn *session.Conn) (err error) {
 	if !o.Has("remote") {
 		return nil
 	}
@@ -402,8 +402,8 @@ func (o *options) tellRemotes(conn *session.Conn) (err error) {
 		}
 		r := o.remote(of, "remote")
 		r.Name = k.String()
-		if told := conn.TellLent(r); err == nil {
-			err = told
+		if sendErr := conn.TellLent(r); err == nil {
+			err = sendErr
 		}
 	})
 	return err

@@ -223,12 +223,12 @@ func (o *RunningSession) begin(rt *Runtime) error {
 	if err := o.stray(rt, o.s.Thresholds()); err != nil {
 		return err
 	}
-	rt.hearOfServers(o)
+	rt.watchServers(o)
 	if err := o.s.Start(rt.Task); err != nil {
 		return &OpenError{err}
 	}
 	for _, st := range o.s.Stages() {
-		rt.tellAside(st)
+		rt.warnRenamed(st)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -59,7 +59,7 @@ type Runtime struct {
 	memory    string            // memory option of the last session; empty: as configured
 	place     place             // what the task runs; determines which calls may wait
 	parent    *task.Task        // of a spawned task
-	told      bool              // ready was sent to the parent
+	readySent bool              // ready was sent to the parent
 	inbox     *lua.LFunction    // on_message of a spawned task
 	tasks     map[*task.Task]*taskHandle
 	mail      []any  // queued for daqiri.receive

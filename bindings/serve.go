@@ -41,7 +41,7 @@ func (c *call) canWait() {
 	case rt.stopped != "":
 		row.RaiseError(c.L, &stopError{rt.stopped})
 	}
-	rt.tellReady()
+	rt.sendReady()
 }
 
 // stopError is raised by a waiting call when the task must end.

@@ -75,7 +75,7 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a stage that makes packets of the region whose payloads have elements of another type. What is in front of the payload stays; lengths and checksums
 			of IP and UDP follow, those in an application's header don't. What came isn't touched. Packets are dropped without payload ('bad_place'), with a payload
-			that is no whole number of elements ('bad_payload') or doesn't fit the region's buffers ('too_long').
+			that is not a whole number of elements ('bad_payload') or doesn't fit the region's buffers ('too_long').
 			> local to_float = s:convert{ memory_region = "others", at = "payload",
 			>   data_types = { input_type = "int16", output_type = "fp32" } }
 			> s:pipe(q, to_float, w)`},
@@ -110,8 +110,8 @@ var sessionType = &typeDef{
 			Makes a stage that passes what matches. One of 'where', 'match' and 'pcap' is needed.
 			> s:pipe(q, s:filter{ where = "udp_dst == 7148" }, w)`},
 		{"heaps", sessionHeaps, row.HeapsRows + `-> stage
-			Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap that 'id' says, in a buffer of the region.
-			With the formats 'spead-64-48' and 'spead-64-40' 'id', 'size' and 'offset' are SPEAD's own, and nothing else has to be said. Heaps come out as a reorder
+			Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap of its 'id', in a buffer of the region.
+			With the formats 'spead-64-48' and 'spead-64-40' 'id', 'size' and 'offset' are SPEAD's own, and no other option is needed. Heaps come out as a reorder
 			stage's batches do ('on_burst', 'get_burst', pipes); 'b.batch_id' is the id, and what is counted, 'b.missing' and 'b.expected', are bytes. A heap is
 			handed over when it is complete, when its time is up, or when a new one needs its place. More is in [reordering](../reordering.md).
 			> local heaps = s:heaps{ name = "heaps", format = "spead-64-40",
@@ -151,7 +151,7 @@ var sessionType = &typeDef{
 		{"reorder", sessionReorder, row.ReorderRows + `-> stage
 			Makes a stage that puts the payloads of packets together to aggregates, in order: batches of slots, each batch in one buffer of the region. It has
 			'on_burst' and 'get_burst', stands in pipes ('s:pipe(qs, blocks, writer)': the writer gets the aggregates), and may begin one. Where packets belong is
-			said by 'sequence_number' and 'packets_per_batch'; by 'sequence_number' and 'batch_number', with the slot in the sequence number's low bits; or by
+			given by 'sequence_number' and 'packets_per_batch'; by 'sequence_number' and 'batch_number', with the slot in the sequence number's low bits; or by
 			the texts 'batch', 'slot' and the number 'slots'. A batch is handed over when it is complete, when its time is up, or when a packet comes that is
 			'window' batches later. More is in [reordering](../reordering.md).
 			> local blocks = s:reorder{ name = "heaps", memory_region = "blocks",
@@ -201,16 +201,16 @@ var sessionType = &typeDef{
 		{"stop", sessionStop, `- reason? string: for the summary
 			-> ledger | nil: the summary, in the main chunk
 			In the main chunk ends the session in order; in a handler asks 's:run' to. What is queued is sent first, for 2 s at most, at its pace; then receiving
-			ends, at one moment. What came before is delivered, what comes later is in no account, so 'rx_port.rx.dropped == 0' can hold of a stream that goes
-			on; what could not be sent is 'tx_port.tx.dropped', and the summary says so.
+			ends, at one moment. What came before is delivered, what comes later is in no account, so 'rx_port.rx.dropped == 0' can hold for a stream that
+			continues; what could not be sent is 'tx_port.tx.dropped', which the summary shows.
 			> s:after("5ms", function() s:stop "enough" end)
 			> s:run()`},
 		{"threshold", sessionThreshold, `- condition threshold: over figures with the names of 's:stats()': '"rx_port.rx.dropped == 0"'
 			. after duration = 0: from the start, before which a running session is not judged
 			. abort boolean = false: a run that does not meet it ends at once
-			Adds a condition that the run has to meet, or its exit code says so. A figure that an interface or stage does not have is refused, at the start also one
+			Adds a condition that the run has to meet; if it does not, its exit code is that of a violated threshold. A figure that an interface or stage does not have is refused, at the start also one
 			of an object that is not there, where another is like it; other names may get their values later ('s:metric'). 'errors' is how often the system
-			refused or took away something (the lines 'fault' of the summary): 'errors == 0' has to hold unless a threshold of the script's own names it.
+			refused or took away something, each a line of the summary: 'errors == 0' has to hold unless a threshold of the script's own names it.
 			> s:threshold("b.rx.dropped == 0", { after = 1, abort = true })`},
 		{"tx_queue", sessionQueue(false), `- interface? interface | interface_name: or its name; by default the only one
 			- queue? integer | queue_name: its id or name; by default the only one
@@ -230,7 +230,7 @@ var sessionType = &typeDef{
 		{"write_pcap", sessionWrite("pcap"), row.FileRows + `. format "pcap" | "pcapng" = "pcap": a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped
 			. precision "ns" | "us" = "ns": of its times
 			. snaplen integer = 0, bytes: kept of each packet; 0 is all
-			. append boolean = false: goes on behind what the file has, if its header is the same; a last record that is cut off goes
+			. append boolean = false: continues behind what the file has, if its header is the same; a last record that is cut off goes
 			. overwrite boolean = false: replaces a file that is there; else it stays, and this run's is PREFIX_INDEX
 			. comment? string: of a pcapng, at most 3071 bytes
 			-> stage
@@ -238,7 +238,7 @@ var sessionType = &typeDef{
 			> s:pipe(q, s:write_pcap{ name = "capture", dir = "captures", rotate = "1MB" })`},
 		{"write_raw", sessionWrite("raw"), row.FileRows + `. per "packet" | "burst" | "file" = "packet": a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk
 			. packet_data_offset integer = 0, bytes: left out at the front of each packet
-			. overwrite boolean = false: replaces files that are there, from PREFIX_0 on; else they stay, and indexes go on behind them
+			. overwrite boolean = false: replaces files that are there, from PREFIX_0 on; else they stay, and indexes continue behind them
 			-> stage
 			Makes a writer of the packets' bytes and nothing else. See [writers](../writers.md).
 			> s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, per = "file", packet_data_offset = 42 })`},

@@ -74,10 +74,10 @@ const readyTime = time.Second
 // ready is sent by a new task when it first waits or has ended.
 type ready struct{}
 
-// tellReady notifies the parent's daqiri.task call, at most once.
-func (rt *Runtime) tellReady() {
-	if rt.parent != nil && !rt.told {
-		rt.told = true
+// sendReady notifies the parent's daqiri.task call, at most once.
+func (rt *Runtime) sendReady() {
+	if rt.parent != nil && !rt.readySent {
+		rt.readySent = true
 		_ = rt.parent.Send(ready{}, rt.Task) // the parent's wait is bounded
 	}
 }
@@ -173,12 +173,12 @@ func (rt *Runtime) run(j *job) error {
 	}
 	defer L.Close()
 	err = rt.work(L, j)
-	rt.tellReady()
+	rt.sendReady()
 	if err == nil && rt.listening > 0 {
 		err = rt.Serve(L, task.Never, nil)
 	}
 	rt.End(L)
-	if err = rt.fault(err); err != nil {
+	if err = rt.reportable(err); err != nil {
 		rt.Shared.Fail(err)
 		rt.Scheduler.StopAll("an error in task " + j.name)
 	}
@@ -205,8 +205,8 @@ func (rt *Runtime) work(L *lua.LState, j *job) error {
 	return L.PCall(len(j.args), 0, nil)
 }
 
-// fault returns the error to report for the end of a script: nil if the task was stopped, the process exits, or the clock can't advance.
-func (rt *Runtime) fault(err error) error {
+// reportable returns the error to report for the end of a script: nil if the task was stopped, the process exits, or the clock can't advance.
+func (rt *Runtime) reportable(err error) error {
 	cause := err
 	var raised *lua.ApiError
 	if errors.As(err, &raised) && raised.Cause != nil {
@@ -311,20 +311,20 @@ func (c *call) export(v lua.LValue, queues bool, depth int) (any, error) {
 		return v, nil
 	case *lua.LTable:
 		var pairs []pair
-		var fault error
+		var failed error
 		v.ForEach(func(k, e lua.LValue) {
-			if fault != nil {
+			if failed != nil {
 				return
 			}
 			key, err := c.export(k, false, depth+1)
 			if err == nil {
 				e, err := c.export(e, queues, depth+1)
 				pairs = append(pairs, pair{key, e})
-				fault = cmp.Or(fault, err)
+				failed = cmp.Or(failed, err)
 			}
-			fault = cmp.Or(fault, err)
+			failed = cmp.Or(failed, err)
 		})
-		return pairs, fault
+		return pairs, failed
 	case *lua.LFunction:
 		if queues {
 			return prototype(v)

@@ -17,7 +17,7 @@ import (
 type template struct {
 	t         *session.Template
 	length    int
-	everybody bool // frames are broadcast by default, not on request
+	broadcast bool // frames are broadcast by default, not on request
 }
 
 func (*template) LuaType() string { return "template" }
@@ -88,11 +88,11 @@ func queueTemplate(c *call) int {
 	t, err := q.of.s.Template(session.TemplateConfig{Packet: data, Vary: o.vary(data, at), Checksums: q.q.Layer() == "frame",
 		Seed: int64(c.rt.Task.ID())})
 	c.Check(err)
-	return c.Push(c.rt.newObject(&template{t: t, length: len(data), everybody: o.toEverybody(data)}))
+	return c.Push(c.rt.newObject(&template{t: t, length: len(data), broadcast: o.isBroadcast(data)}))
 }
 
-// toEverybody reports whether a frame is broadcast because eth_dst was not given.
-func (o *options) toEverybody(data []byte) bool {
+// isBroadcast reports whether a frame is broadcast because eth_dst was not given.
+func (o *options) isBroadcast(data []byte) bool {
 	if o.Has("bytes") || o.Has("eth_dst") || o.Str("ipv4_dst", "") == "255.255.255.255" {
 		return false
 	}
@@ -246,7 +246,7 @@ func (o *options) variation(e luaformat.Entry, start uint64) session.Vary {
 		}
 		for _, key := range []string{"max", "random", "step"} {
 			if in.Has(key) {
-				o.Wrong("vary", "%s.%s: it says nothing beside 'toggle'", e.Name, key)
+				o.Wrong("vary", "%s.%s: it has no effect beside 'toggle'", e.Name, key)
 			}
 		}
 		out.Toggle, out.Step = true, bits

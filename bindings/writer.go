@@ -35,14 +35,14 @@ func sessionWrite(kind string) function {
 		}
 		st, err := o.s.WriteFiles(name, w)
 		if err == nil && o.live.Load() {
-			c.rt.tellAside(st)
+			c.rt.warnRenamed(st)
 		}
 		return c.pushStage(st, o, err)
 	}
 }
 
-// tellAside logs a warning if the writer's first file could not get the name given by the script.
-func (rt *Runtime) tellAside(st *session.Stage) {
+// warnRenamed logs a warning if the writer's first file could not get the name given by the script.
+func (rt *Runtime) warnRenamed(st *session.Stage) {
 	if text := st.Aside(); text != "" {
 		rt.Log("warn", text, nil)
 	}

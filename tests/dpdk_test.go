@@ -104,7 +104,7 @@ func runDPDKLogged(t *testing.T, program string, args ...string) (stdout, log st
 	return string(out), stderr.String()
 }
 
-// TestDPDKToEverybody transmits frames with several destinations: those that go to everybody unasked make a warning.
+// TestDPDKToEverybody transmits frames with several destinations: those that go to all hosts by default make a warning.
 func TestDPDKToEverybody(t *testing.T) {
 	need(t, "dpdk")
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestDPDKToEverybody(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, log := runDPDKLogged(t, program, script, "--count", "8", "--seconds", "0.01", "--dir", t.TempDir())
-		if got := strings.Count(log, "go to everybody"); got > 1 || (got == 1) != warns {
+		if got := strings.Count(log, "go to all hosts"); got > 1 || (got == 1) != warns {
 			t.Errorf("%s: %d warnings, want one: %v\n%s", what, got, warns, log)
 		}
 	}

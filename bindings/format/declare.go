@@ -48,18 +48,18 @@ func declare(t *lua.LTable, file string, at *tableLines) (format.Spec, error) {
 		case *lua.LTable:
 			r, err = d.row(v, here, &codes)
 		default:
-			err = d.fault(format.Row{Line: here.line()}, "element %d: a field, { NAME, BITS }, expected, got %s", i, row.Describe(v))
+			err = d.errorf(format.Row{Line: here.line()}, "element %d: a field, { NAME, BITS }, expected, got %s", i, row.Describe(v))
 		}
 		d.spec.Rows = append(d.spec.Rows, r)
 	}
 	if err == nil && len(codes) > 0 && slices.ContainsFunc(codes, func(r format.Row) bool { return !r.Reserved }) {
-		err = d.fault(format.Row{}, "struct has more fields than there are names")
+		err = d.errorf(format.Row{}, "struct has more fields than there are names")
 	}
 	d.spec.Rows = append(d.spec.Rows, codes...)
 	return d.spec, err
 }
 
-func (d *declaration) fault(r format.Row, text string, args ...any) error {
+func (d *declaration) errorf(r format.Row, text string, args ...any) error {
 	line := r.Line
 	if line == 0 {
 		line = d.spec.Line
@@ -92,7 +92,7 @@ func (d *declaration) texts(r format.Row, t *lua.LTable, keys map[string]*string
 		case lua.LString:
 			*keys[key] = string(v)
 		default:
-			return d.fault(r, "%s: a text expected, got %s", key, row.Describe(v))
+			return d.errorf(r, "%s: a text expected, got %s", key, row.Describe(v))
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (d *declaration) head(t *lua.LTable) error {
 		s.Name = string(name)
 	}
 	if odd := strange(t, formatKeys); odd != "" {
-		return d.fault(format.Row{}, "%s", odd)
+		return d.errorf(format.Row{}, "%s", odd)
 	}
 	if err := d.texts(format.Row{}, t, map[string]*string{"name": &s.Name, "title": &s.Title, "document": &s.Document, "layer": &s.Layer,
 		"where": &s.Where, "data": &s.Data, "payload": &s.Payload, "endian": &endian}); err != nil {
@@ -118,7 +118,7 @@ func (d *declaration) head(t *lua.LTable) error {
 		if v := t.RawGetString(key); v != lua.LNil {
 			n, err := row.WholeNumber(v, 1, 0xffff)
 			if err != nil {
-				return d.fault(format.Row{}, "%s: %v", key, err)
+				return d.errorf(format.Row{}, "%s: %v", key, err)
 			}
 			*to = int(n)
 		}
@@ -134,21 +134,21 @@ func (d *declaration) sequence(v lua.LValue) error {
 		s.Sequence = string(name)
 		return nil
 	} else if !ok {
-		return d.fault(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected, got %s", row.Describe(v))
+		return d.errorf(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected, got %s", row.Describe(v))
 	}
 	if odd := strange(t, seqKeys); odd != "" {
-		return d.fault(none, "sequence: %s", odd)
+		return d.errorf(none, "sequence: %s", odd)
 	}
 	name, ok := t.RawGetInt(1).(lua.LString)
 	per, isList := t.RawGetString("per").(*lua.LTable)
 	if !ok || t.Len() != 1 || !isList || per.Len() == 0 {
-		return d.fault(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected")
+		return d.errorf(none, "sequence: a field's name, or { FIELD, per = { FIELD, … } }, expected")
 	}
 	s.Sequence = string(name)
 	for i := 1; i <= per.Len(); i++ {
 		field, ok := per.RawGetInt(i).(lua.LString)
 		if !ok {
-			return d.fault(none, "sequence: per: a field's name expected, got %s", row.Describe(per.RawGetInt(i)))
+			return d.errorf(none, "sequence: per: a field's name expected, got %s", row.Describe(per.RawGetInt(i)))
 		}
 		s.Per = append(s.Per, string(field))
 	}
@@ -163,7 +163,7 @@ func (d *declaration) endian(r format.Row, text string, little *bool) error {
 	case "little":
 		*little = true
 	default:
-		return d.fault(r, "endian: '%s' is neither big nor little", text)
+		return d.errorf(r, "endian: '%s' is neither big nor little", text)
 	}
 	return nil
 }
@@ -176,11 +176,11 @@ func (d *declaration) structRows(t *lua.LTable) ([]format.Row, error) {
 	case v == lua.LNil:
 		return nil, nil
 	case !ok:
-		return nil, d.fault(format.Row{}, "struct: a text such as \">IBBH\" expected, got %s", row.Describe(v))
+		return nil, d.errorf(format.Row{}, "struct: a text such as \">IBBH\" expected, got %s", row.Describe(v))
 	}
 	rows, err := format.ParseStruct(string(text))
 	if err != nil {
-		return nil, d.fault(format.Row{}, "struct: %v", err)
+		return nil, d.errorf(format.Row{}, "struct: %v", err)
 	}
 	return rows, nil
 }
@@ -193,7 +193,7 @@ func (d *declaration) named(codes *[]format.Row, name string, at *tableLines) (f
 		*codes = (*codes)[1:]
 	}
 	if len(*codes) == 0 {
-		return r, d.fault(r, "no width: a field is { \"%s\", BITS }, or struct says its width", name)
+		return r, d.errorf(r, "no width: a field is { \"%s\", BITS }, or struct has its width", name)
 	}
 	next := (*codes)[0]
 	*codes = (*codes)[1:]
@@ -211,7 +211,7 @@ func (d *declaration) row(t *lua.LTable, at *tableLines, codes *[]format.Row) (r
 	case inner:
 		r.Group = true
 		if odd := strange(t, partKeys); odd != "" {
-			return r, d.fault(r, "%s of a part, { when = …, {…} }", odd)
+			return r, d.errorf(r, "%s of a part, { when = …, {…} }", odd)
 		}
 		if err = d.texts(r, t, map[string]*string{"when": &r.When}); err != nil {
 			return r, err
@@ -226,7 +226,7 @@ func (d *declaration) inner(r format.Row, t *lua.LTable, at *tableLines) (rows [
 	for i := 1; i <= t.Len(); i++ {
 		in, ok := t.RawGetInt(i).(*lua.LTable)
 		if !ok {
-			return nil, d.fault(format.Row{Line: at.row(i).line()}, "a field, { NAME, BITS }, expected, got %s", row.Describe(t.RawGetInt(i)))
+			return nil, d.errorf(format.Row{Line: at.row(i).line()}, "a field, { NAME, BITS }, expected, got %s", row.Describe(t.RawGetInt(i)))
 		}
 		x, err := d.row(in, at.row(i), nil)
 		if err != nil {
@@ -247,7 +247,7 @@ func (d *declaration) field(r format.Row, t *lua.LTable, codes *[]format.Row) (f
 	case reserved != lua.LNil && r.Name == "":
 		second, r.Reserved = reserved, true
 	case r.Name == "":
-		return r, d.fault(r, "a name expected first, got %s: a field is { NAME, BITS }", row.Describe(t.RawGetInt(1)))
+		return r, d.errorf(r, "a name expected first, got %s: a field is { NAME, BITS }", row.Describe(t.RawGetInt(1)))
 	case codes != nil && len(*codes) > 0:
 		next, err := d.named(codes, r.Name, &tableLines{at: r.Line})
 		if err != nil {
@@ -256,7 +256,7 @@ func (d *declaration) field(r format.Row, t *lua.LTable, codes *[]format.Row) (f
 		r, second, doc = next, nil, 2
 	}
 	if odd := strange(t, fieldKeys); odd != "" {
-		return r, d.fault(r, "%s", odd)
+		return r, d.errorf(r, "%s", odd)
 	}
 	if second != nil {
 		if err := d.width(&r, second); err != nil {
@@ -278,7 +278,7 @@ func (d *declaration) width(r *format.Row, v lua.LValue) error {
 	if !ok {
 		n, err := row.WholeNumber(v, 1, 1<<20)
 		if err != nil {
-			return d.fault(*r, "width: %v", err)
+			return d.errorf(*r, "width: %v", err)
 		}
 		r.Bits = int(n)
 		return nil
@@ -297,7 +297,7 @@ func (d *declaration) width(r *format.Row, v lua.LValue) error {
 	bits, err := strconv.Atoi(name[len(letters):])
 	kind, known := map[string]format.Kind{"u": format.Unsigned, "i": format.Signed, "f": format.Float, "bytes": format.Bytes}[letters]
 	if err != nil || !known || bits < 1 || bits > 1<<16 {
-		return d.fault(*r, "width '%s': bits, or one of u1 to u64, i2 to i64, f32, f64 (also with le or be), bytesN, mac, ipv4, ipv6", string(text))
+		return d.errorf(*r, "width '%s': bits, or one of u1 to u64, i2 to i64, f32, f64 (also with le or be), bytesN, mac, ipv4, ipv6", string(text))
 	}
 	if kind == format.Bytes {
 		bits *= 8
@@ -319,31 +319,31 @@ func (d *declaration) attributes(r *format.Row, t *lua.LTable) error {
 	case lua.LNumber, lua.LString:
 		r.At = v.String()
 	default:
-		return d.fault(*r, "at: bits, or a number as text, expected, got %s", row.Describe(v))
+		return d.errorf(*r, "at: bits, or a number as text, expected, got %s", row.Describe(v))
 	}
 	if v := t.RawGetString("signed"); v == lua.LTrue {
 		r.Kind = format.Signed
 	} else if v != lua.LNil && v != lua.LFalse {
-		return d.fault(*r, "signed: true or false expected, got %s", row.Describe(v))
+		return d.errorf(*r, "signed: true or false expected, got %s", row.Describe(v))
 	}
 	for key, to := range map[string]*float64{"scale": &r.Scale, "offset": &r.Offset} {
 		switch v := t.RawGetString(key).(type) {
 		case *lua.LNilType:
 		case lua.LNumber:
 			if *to = float64(v); key == "scale" && v == 0 {
-				return d.fault(*r, "scale: it is 0, so every number would be the same")
+				return d.errorf(*r, "scale: it is 0, so every number would be the same")
 			}
 		default:
-			return d.fault(*r, "%s: a number expected, got %s", key, row.Describe(v))
+			return d.errorf(*r, "%s: a number expected, got %s", key, row.Describe(v))
 		}
 	}
 	if t.RawGetString("unit") == lua.LString("") {
-		return d.fault(*r, "unit: it is empty")
+		return d.errorf(*r, "unit: it is empty")
 	}
 	if v := t.RawGetString("const"); v != lua.LNil {
 		raw, err := rawNumber(v, *r)
 		if err != nil {
-			return d.fault(*r, "const: %v", err)
+			return d.errorf(*r, "const: %v", err)
 		}
 		r.Const = &raw
 	}
@@ -355,7 +355,7 @@ func (d *declaration) values(r *format.Row, v lua.LValue) (err error) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
 		if v != lua.LNil {
-			err = d.fault(*r, "values: a table of names by number expected, got %s", row.Describe(v))
+			err = d.errorf(*r, "values: a table of names by number expected, got %s", row.Describe(v))
 		}
 		return err
 	}
@@ -363,7 +363,7 @@ func (d *declaration) values(r *format.Row, v lua.LValue) (err error) {
 		name, ok := v.(lua.LString)
 		n, bad := row.WholeNumber(k, math.MinInt32, row.MaxInt)
 		if (!ok || bad != nil) && err == nil {
-			err = d.fault(*r, "values: [%s] = %s: a number and a name expected", k, v)
+			err = d.errorf(*r, "values: [%s] = %s: a number and a name expected", k, v)
 		}
 		r.Values = append(r.Values, format.Value{Number: uint64(n), Name: string(name)})
 	})
@@ -375,7 +375,7 @@ func (d *declaration) values(r *format.Row, v lua.LValue) (err error) {
 func (d *declaration) list(t *lua.LTable, at *tableLines) (r format.Row, err error) {
 	r.Line = at.line()
 	if odd := strange(t, listKeys); odd != "" {
-		return r, d.fault(r, "%s of a list", odd)
+		return r, d.errorf(r, "%s of a list", odd)
 	}
 	if err = d.texts(r, t, map[string]*string{"list": &r.List, "count": &r.Count, "key": &r.Key, "when": &r.When, "doc": &r.Doc}); err != nil {
 		return r, err
@@ -392,7 +392,7 @@ func (d *declaration) list(t *lua.LTable, at *tableLines) (r format.Row, err err
 		r.Items, err = NamedNumbers(t.RawGetString("items"))
 	}
 	if err != nil {
-		return r, d.fault(r, "match and items: %v", err)
+		return r, d.errorf(r, "match and items: %v", err)
 	}
 	return r, nil
 }

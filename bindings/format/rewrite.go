@@ -74,22 +74,22 @@ func (e *Entry) Rewrites() ([]session.Rewrite, error) {
 // maps reads {["old"] = new, ...}, sorted with the longest prefixes first.
 func (e *Entry) maps(t *lua.LTable) ([]session.RewriteMap, error) {
 	var list []session.RewriteMap
-	var fault error
+	var failed error
 	t.ForEach(func(k, v lua.LValue) {
 		m, err := e.mapOf(k, v)
 		if err != nil {
-			fault = cmp.Or(fault, err)
+			failed = cmp.Or(failed, err)
 			return
 		}
 		list = append(list, m)
 	})
-	if len(list) == 0 && fault == nil {
-		fault = errors.New("a value, {start, step} or a table by old values expected, got an empty table")
+	if len(list) == 0 && failed == nil {
+		failed = errors.New("a value, {start, step} or a table by old values expected, got an empty table")
 	}
 	slices.SortFunc(list, func(a, b session.RewriteMap) int {
 		return cmp.Or(cmp.Compare(b.Mask, a.Mask), cmp.Compare(b.LowMask, a.LowMask), cmp.Compare(a.From, b.From))
 	})
-	return list, fault
+	return list, failed
 }
 
 func (e *Entry) mapOf(k, v lua.LValue) (m session.RewriteMap, err error) {

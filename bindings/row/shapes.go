@@ -51,13 +51,13 @@ var shapes = []struct{ name, doc string }{
 		A stage, as the option 'name' of its maker calls it, or the configuration.
 		> print(s:stage("disk").kind)`},
 	{"match", `-> table
-		Which packets, as a flow's 'match' in a configuration says it: all that is given has to hold.
+		Which packets, as a flow's 'match' in a configuration: all that is given has to hold.
 		> print(s:filter{ match = { udp_dst = 53 } }.kind)`},
 	{"metric_name", `-> string
 		A figure that the script sets.
 		> s:metric("temperature", 21.5)`},
 	{"policy", `-> "drop" | "wait"
-		What happens while somebody is behind: packets are lost, counted, or the queue is held.
+		What happens while a consumer is behind: packets are lost, counted, or the queue is held.
 		> q:on_burst(function(b) end, { policy = "drop" })`},
 	{"failure", `-> nil
 		An expected failure: nil, a status ("NOT_READY", "NO_SPACE_AVAILABLE", …) and a text. Misuse raises instead.
@@ -94,7 +94,7 @@ const (
 		. sample integer = 1, bursts: one of so many is handed over
 		. policy policy = "wait": while the script is behind
 		`
-	GetBurstRows = `. timeout_us? integer, us: how long it waits; without it for ever
+	GetBurstRows = `. timeout_us? integer, us: how long it waits; by default without limit
 		-> burst | failure
 		`
 	MulticastRows = `. groups string | table: '"239.2.0.64+3:7148"' (four groups, one port), or a list of texts or of '{ip, port}'
@@ -109,7 +109,7 @@ const (
 		. quota? size: of all files of this run
 		. when_full "drop" | "delete_oldest" | "stop" = "drop": at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or
 		  the run ends in order, and what came behind the last packet that fits is counted as 'enough'
-		. manifest boolean = true: PREFIX.manifest.json says what the files are
+		. manifest boolean = true: PREFIX.manifest.json describes the files
 		. policy policy = "drop": while the disk is behind
 		`
 	ReorderRows = `. name? string: of its line in the ledger
@@ -120,19 +120,19 @@ const (
 		. batch? expression: which batch
 		. slot? expression: which slot
 		. slots? integer: of a batch, beside 'batch' and 'slot'
-		. wrap? integer: the number at which 'batch' goes on at 0, from 4 on
+		. wrap? integer: the number at which 'batch' continues at 0, from 4 on
 		. fields? table<string, place>: further names for the texts
 		. format? format | format_name: names for further fields; the payload is behind its header
 		. offset? expression, bytes: within the slot: a multiple of 'packet_bytes'
 		. packet_bytes? size: parts of a slot, beside 'offset'
 		. extra? expression: kept for each slot ('b.extra')
-		. source? expression | "peer": who a packet is counted for
+		. source? expression | "peer": the source for which a packet is counted
 		. at "start" | "payload" = "start": from where 'payload_byte_offset' counts
 		. payload_byte_offset integer = 0, bytes: where the payload begins
 		. segment integer = 1: of split packets, the one with the payload, from 1 ('payload_segment' of a configuration counts from 0)
 		. slot_bytes? size: by default the longest payload so far
 		. data_types? data_types: what elements are and become
-		. flow_ids? integer[]: only packets of these flows; others go on in the pipe
+		. flow_ids? integer[]: only packets of these flows; others continue in the pipe
 		. window? integer, batches: that are open at a time, 1 to 64; by default up to 4
 		. timeout_us integer = 0, us: after its first packet a batch is handed over; 0 is never
 		. hand_over "eager" | "wait" = "eager": with wait queues that are ahead wait for the others, at most 'timeout_us'
@@ -161,8 +161,8 @@ const (
 		. payload_bytes? integer, bytes: how long the payload is; by default as long as 'payload'
 		. bytes? string: the whole packet instead
 		. eth_dst? string: an Ethernet address, or "auto": that of the owner of 'ipv4_dst' or 'ipv6_dst' ('i:resolve'; the session has to run, unless the kernel
-		  knows). By default a multicast group's own address, else frames go to everybody, with a warning on the engines xdp and dpdk unless
-		  "ff:ff:ff:ff:ff:ff" says that it is meant
+		  knows). By default a multicast group's own address, else frames go to all hosts, with a warning on the engines xdp and dpdk unless
+		  "ff:ff:ff:ff:ff:ff" is given
 		. eth_src string = "auto": an Ethernet address; "auto" is the interface's, or 02:00:00:00:00:01
 		. ethertype? integer: 0x600 to 0xffff: the payload begins behind it
 		. vlan_id? integer: 0 to 4095: of a VLAN tag

@@ -34,7 +34,7 @@ end
 local ok, why = pcall(ctl.on, ctl, "two words", function() end)
 assert(not ok and tostring(why):find("a verb has letters", 1, true), why)
 ok, why = pcall(ctl.on, ctl, "token", function() end)
-assert(not ok and tostring(why):find("says who asks", 1, true), why)
+assert(not ok and tostring(why):find("authorizes a connection", 1, true), why)
 ctl:close()
 `
 
@@ -47,13 +47,13 @@ func TestControl(t *testing.T) {
 	if o.err != nil {
 		t.Errorf("%v\n%s", o.err, o.out)
 	}
-	if fault := <-talked; fault != "" {
-		t.Error(fault)
+	if problem := <-talked; problem != "" {
+		t.Error(problem)
 	}
 }
 
 // talk sends each line and compares the answer; it returns "" if all match.
-func talk(path string) (fault string) {
+func talk(path string) (problem string) {
 	var c net.Conn
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		var err error
@@ -88,8 +88,8 @@ func talk(path string) (fault string) {
 		}
 		answer, err := r.ReadString('\n')
 		if err != nil || !strings.Contains(answer, x[1]) {
-			fault += x[0] + " -> " + answer
+			problem += x[0] + " -> " + answer
 		}
 	}
-	return fault
+	return problem
 }

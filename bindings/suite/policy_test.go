@@ -19,7 +19,7 @@ local s = daqiri.open{
     tx = { queues = { { name = "t0", id = 0, cpu_core = -1, batch_size = 8, memory_regions = { "out" } } } } } } }
 local seen, looks, most = 0, 0, %s
 s:rx_queue("a"):on_burst(function(b)
-  for _ = 1, seen == 0 and 4000 or 0 do -- of 5 ms; who waits does so to no end
+  for _ = 1, seen == 0 and 4000 or 0 do -- of 5 ms; a longer wait has no effect
     local till = s:clock() + 5e6
     while s:clock() < till do end
     looks = looks + 1

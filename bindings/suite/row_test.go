@@ -25,13 +25,13 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s has no title or no words", s.Name)
 		}
 		for _, n := range s.Names {
-			for _, fault := range rowFaults(&n, known) {
-				t.Errorf("%s%s: %s", s.Prefix(&n), n.Name, fault)
+			for _, problem := range rowErrors(&n, known) {
+				t.Errorf("%s%s: %s", s.Prefix(&n), n.Name, problem)
 			}
 		}
 		for _, v := range s.Elements {
-			for _, fault := range typeFaults(&v, known) {
-				t.Errorf("%s: element %s: %s", s.Name, v.Name, fault)
+			for _, problem := range typeErrors(&v, known) {
+				t.Errorf("%s: element %s: %s", s.Name, v.Name, problem)
 			}
 		}
 	}
@@ -40,8 +40,8 @@ func TestRows(t *testing.T) {
 		if s.Type == "" {
 			n.Results = nil
 		}
-		for _, fault := range rowFaults(&n, known) {
-			t.Errorf("type %s: %s", s.Name, fault)
+		for _, problem := range rowErrors(&n, known) {
+			t.Errorf("type %s: %s", s.Name, problem)
 		}
 	}
 }
@@ -57,28 +57,28 @@ func knownTypes() []string {
 	return known
 }
 
-func rowFaults(n *row.Name, known []string) (faults []string) {
+func rowErrors(n *row.Name, known []string) (problems []string) {
 	if n.Words == "" {
-		faults = append(faults, "no words")
+		problems = append(problems, "no words")
 	}
 	if n.Example == "" {
-		faults = append(faults, "no example")
+		problems = append(problems, "no example")
 	}
 	if n.Field && len(n.Results) != 1 {
-		faults = append(faults, "a field holds one value")
+		problems = append(problems, "a field holds one value")
 	}
 	for _, v := range slices.Concat(n.Args, n.Options) {
-		for _, fault := range typeFaults(&v, known) {
-			faults = append(faults, v.Name+": "+fault)
+		for _, problem := range typeErrors(&v, known) {
+			problems = append(problems, v.Name+": "+problem)
 		}
 		if v.Unit == "" && v.Words == "" {
-			faults = append(faults, v.Name+": neither unit nor words")
+			problems = append(problems, v.Name+": neither unit nor words")
 		}
 	}
 	for _, v := range n.Results {
-		faults = append(faults, typeFaults(&v, known)...)
+		problems = append(problems, typeErrors(&v, known)...)
 	}
-	return faults
+	return problems
 }
 
 var (
@@ -87,21 +87,21 @@ var (
 	typeName  = regexp.MustCompile(`[A-Za-z_][A-Za-z_0-9]*`)
 )
 
-// typeFaults returns what is wrong with the type of the value: it is missing, or names an unknown type.
-func typeFaults(v *row.Value, known []string) (faults []string) {
+// typeErrors returns what is wrong with the type of the value: it is missing, or names an unknown type.
+func typeErrors(v *row.Value, known []string) (problems []string) {
 	if v.Type == "" {
-		faults = append(faults, "no type")
+		problems = append(problems, "no type")
 	}
 	for _, name := range typeName.FindAllString(parameter.ReplaceAllString(typeText.ReplaceAllString(v.Type, ""), ""), -1) {
 		if !slices.Contains(known, name) {
-			faults = append(faults, fmt.Sprintf("%q is no type", name))
+			problems = append(problems, fmt.Sprintf("%q is no type", name))
 		}
 	}
-	return faults
+	return problems
 }
 
-// TestRowFaults checks that missing parts of a row are detected.
-func TestRowFaults(t *testing.T) {
+// TestRowErrors checks that missing parts of a row are detected.
+func TestRowErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"> x()":                                   "no words",
 		"Words.":                                  "no example",
@@ -114,7 +114,7 @@ func TestRowFaults(t *testing.T) {
 		"- a table<string, place>: one\nW\n> x()": "",
 	} {
 		n, err := row.Parse("x", text)
-		got := strings.Join(rowFaults(&n, knownTypes()), "; ")
+		got := strings.Join(rowErrors(&n, knownTypes()), "; ")
 		if err != nil {
 			got = "a: no type"
 		}
@@ -143,7 +143,7 @@ func TestOptionsRead(t *testing.T) {
 		for _, n := range s.Names {
 			for _, o := range n.Options {
 				if !o.OfMore() && !strings.Contains(text, `"`+o.Name+`"`) {
-					t.Errorf("%s%s: nobody reads the option %s", s.Prefix(&n), n.Name, o.Name)
+					t.Errorf("%s%s: the option %s is never read", s.Prefix(&n), n.Name, o.Name)
 				}
 			}
 		}

@@ -48,20 +48,20 @@ func (p *plainer) table(t *lua.LTable, depth int) (any, error) {
 	length, n := t.Len(), 0
 	list := make([]any, 0, length)
 	table := map[string]any{}
-	var fault error
+	var failed error
 	t.ForEach(func(k, e lua.LValue) {
-		if n++; fault != nil {
+		if n++; failed != nil {
 			return
 		}
 		x, err := p.value(e, depth+1)
 		if err != nil {
-			fault = cmp.Or(fault, fmt.Errorf("%s: %w", k, err))
+			failed = cmp.Or(failed, fmt.Errorf("%s: %w", k, err))
 		}
 		list = append(list, x)
 		table[k.String()] = x
 	})
 	if length > 0 && n == length {
-		return list, fault
+		return list, failed
 	}
-	return table, fault
+	return table, failed
 }

@@ -130,7 +130,7 @@ func AppendText(out []byte, s string) ([]byte, error) {
 func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 	length, n := t.Len(), 0
 	values := map[string]lua.LValue{}
-	var fault error
+	var failed error
 	t.ForEach(func(k, v lua.LValue) {
 		n++
 		switch k := k.(type) {
@@ -139,11 +139,11 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 		case lua.LNumber:
 			values[k.String()] = v
 		default:
-			fault = fmt.Errorf("a table with %s as a key has no JSON form", row.Describe(k))
+			failed = fmt.Errorf("a table with %s as a key has no JSON form", row.Describe(k))
 		}
 	})
-	if fault != nil {
-		return nil, fault
+	if failed != nil {
+		return nil, failed
 	}
 	if length > 0 && n == length {
 		out = append(out, '[')
@@ -151,8 +151,8 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 			if i > 1 {
 				out = append(out, ',')
 			}
-			if out, fault = AppendJSON(out, t.RawGetInt(i), depth+1); fault != nil {
-				return nil, fault
+			if out, failed = AppendJSON(out, t.RawGetInt(i), depth+1); failed != nil {
+				return nil, failed
 			}
 		}
 		return append(out, ']'), nil
@@ -167,11 +167,11 @@ func appendTable(out []byte, t *lua.LTable, depth int) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		if out, fault = AppendText(out, k); fault != nil {
-			return nil, fault
+		if out, failed = AppendText(out, k); failed != nil {
+			return nil, failed
 		}
-		if out, fault = AppendJSON(append(out, ':'), values[k], depth+1); fault != nil {
-			return nil, fault
+		if out, failed = AppendJSON(append(out, ':'), values[k], depth+1); failed != nil {
+			return nil, failed
 		}
 	}
 	return append(out, '}'), nil

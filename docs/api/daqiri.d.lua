@@ -53,7 +53,7 @@
 ---
 ---@alias daqiri.stage_name string
 
----Which packets, as a flow's match in a configuration says it: all that is given has to hold.
+---Which packets, as a flow's match in a configuration: all that is given has to hold.
 ---
 ---@alias daqiri.match table
 
@@ -61,7 +61,7 @@
 ---
 ---@alias daqiri.metric_name string
 
----What happens while somebody is behind: packets are lost, counted, or the queue is held.
+---What happens while a consumer is behind: packets are lost, counted, or the queue is held.
 ---
 ---@alias daqiri.policy "drop"|"wait"
 
@@ -133,13 +133,13 @@
 
 ---@class (exact) daqiri.daqiri.open.options
 ---@field set? table<string, any> values for keys of the configuration, by their paths ("interfaces.0.address")
----@field engine? string which engine serves every interface, whatever the configuration says: "loop"
+---@field engine? string which engine serves every interface, in place of those in the configuration: "loop"
 ---@field cores? string "auto", or cores instead of those in the file: "2,4-7"
 ---@field memory? string which kind of memory regions have: "host"
 ---@field name? string what summary and log call the session: by default the file's name
 
 ---@class (exact) daqiri.daqiri.receive.options
----@field timeout? daqiri.duration how long it waits; without it for ever
+---@field timeout? daqiri.duration how long it waits; by default without limit
 
 ---@class (exact) daqiri.daqiri.stream.options
 ---@field gpu? integer|string the GPU's number, or its PCI address, "8A:00.0", as inspect prints it (default: 0)
@@ -152,9 +152,9 @@
 local daqiri = {}
 
 ---Declares the script's arguments, reads them from the words behind the script (--name value, --name=value, name=value)
----and from -e, and returns them. The type is that of the default, or said: string, number, boolean or list (texts with
----commas between them). The value of a declaration may also be its first element. --help behind the script prints them and
----ends the program.
+---and from -e, and returns them. The type is that of the default, or given as type: string, number, boolean or list (texts
+---with commas between them). The value of a declaration may also be its first element. --help behind the script prints
+---them and ends the program.
 ---
 ---```lua
 ---local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
@@ -175,8 +175,8 @@ function daqiri.args(declared) end
 ---@return daqiri.array
 function daqiri.array(options) end
 
----Opens a control channel: a socket on which other programs tell the script what to do, a line of JSON each (see control).
----One of unix and tcp is needed. It ends with the script.
+---Opens a control channel: a socket on which other programs send commands to the script, a line of JSON each (see
+---control). One of unix and tcp is needed. It ends with the script.
 ---
 ---```lua
 ---local ctl = daqiri.control{ tcp = "127.0.0.1:0", token = "open sesame" }
@@ -198,7 +198,7 @@ function daqiri.control(options) end
 ---@return table[] # the trials in order: {rate, verdict}
 function daqiri.find_limit(options) end
 
----Names for the fields of an application's packets, for conditions, columns and templates: see format. A fault of the
+---Names for the fields of an application's packets, for conditions, columns and templates: see format. An error in the
 ---table raises with its field and line. Where the table has a name, the format is known by it from then on.
 ---
 ---```lua
@@ -215,7 +215,7 @@ function daqiri.find_limit(options) end
 ---@return daqiri.format
 function daqiri.format(name, options) end
 
----What a JSON text says. A whole number above 2^53 becomes a u64, null becomes nil; text that is no JSON gives nil,
+---The value of a JSON text. A whole number above 2^53 becomes a u64, null becomes nil; text that is not JSON gives nil,
 ---"INVALID_PARAMETER", text.
 ---
 ---```lua
@@ -248,7 +248,7 @@ function daqiri.json(value) end
 
 ---Makes a kernel: NVRTC compiles source for a GPU, the C++ or C compiler for the host, and what they made is kept in the
 ---user's cache folder. One of src, file, ptx and library is needed. A source that doesn't compile raises with the lines of
----the script. What kernels get, and what the host can run, is told in kernels.
+---the script. What kernels get, and what the host can run, is described in kernels.
 ---
 ---```lua
 ---local twice = daqiri.kernel{ memory = "host", grid = 1, block = 4, src = [[
@@ -290,7 +290,7 @@ function daqiri.log_level(level) end
 ---@return daqiri.time
 function daqiri.now() end
 
----In a task: has a function called with what the task above sends. A task with a handler goes on when its function has
+---In a task: has a function called with what the task above sends. A task with a handler continues when its function has
 ---returned.
 ---
 ---```lua
@@ -305,7 +305,7 @@ function daqiri.now() end
 function daqiri.on_message(fn) end
 
 ---Opens a session: nothing moves before it starts. A file is looked for here, then beside the script. Options of the
----command line come before those of the call. A configuration with faults raises, with each fault's line.
+---command line come before those of the call. A configuration with errors raises, with each error's line.
 ---
 ---```lua
 ---local s = daqiri.open(nil, { set = { loopback = { mode = "sw", clock = "virtual" } } })
@@ -373,8 +373,8 @@ function daqiri.sleep(seconds) end
 function daqiri.stream(options) end
 
 ---Starts a task: a Lua state with a thread of its own. The call returns when the task waits for the first time, at the
----latest after a second. A task whose function has returned goes on as long as it has handlers. A module's chunk gets the
----arguments as ....
+---latest after a second. A task whose function has returned continues as long as it has handlers. A module's chunk gets
+---the arguments as ....
 ---
 ---```lua
 ---local t = daqiri.task(function(q)
@@ -386,7 +386,7 @@ function daqiri.stream(options) end
 ---@return daqiri.task
 function daqiri.task(work, ...) end
 
----An absolute time. Texts are a date with or without a time of day, in UTC unless it says otherwise
+---An absolute time. Texts are a date with or without a time of day, in UTC unless it has a zone
 ---("2026-11-20T10:00:00.5Z"), "now", "now + 5s", or seconds since the epoch ("@1795168800.5"). Times go from 1970 to 2262.
 ---
 ---```lua
@@ -585,19 +585,19 @@ function bit.tohex(v) end
 ---@field batch? daqiri.expression which batch
 ---@field slot? daqiri.expression which slot
 ---@field slots? integer of a batch, beside batch and slot
----@field wrap? integer the number at which batch goes on at 0, from 4 on
+---@field wrap? integer the number at which batch continues at 0, from 4 on
 ---@field fields? table<string, daqiri.place> further names for the texts
 ---@field format? daqiri.format|daqiri.format_name names for further fields; the payload is behind its header
 ---@field offset? daqiri.expression bytes: within the slot: a multiple of packet_bytes
 ---@field packet_bytes? daqiri.size parts of a slot, beside offset
 ---@field extra? daqiri.expression kept for each slot (b.extra)
----@field source? daqiri.expression|"peer" who a packet is counted for
+---@field source? daqiri.expression|"peer" the source for which a packet is counted
 ---@field at? "start"|"payload" from where payload_byte_offset counts (default: "start")
 ---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
 ---@field segment? integer of split packets, the one with the payload, from 1 (payload_segment of a configuration counts from 0) (default: 1)
 ---@field slot_bytes? daqiri.size by default the longest payload so far
 ---@field data_types? daqiri.data_types what elements are and become
----@field flow_ids? integer[] only packets of these flows; others go on in the pipe
+---@field flow_ids? integer[] only packets of these flows; others continue in the pipe
 ---@field window? integer batches: that are open at a time, 1 to 64; by default up to 4
 ---@field timeout_us? integer us: after its first packet a batch is handed over; 0 is never (default: 0)
 ---@field hand_over? "eager"|"wait" with wait queues that are ahead wait for the others, at most timeout_us (default: "eager")
@@ -610,7 +610,7 @@ function bit.tohex(v) end
 ---@field format? daqiri.format|daqiri.format_name names for further fields
 ---@field per_loop? table<daqiri.field_name, integer> by field, how much is added to it in each further loop of a capture that is replayed; it wraps at the field's width
 ---@field tx_queue? daqiri.queue the transmit queue that sends on, for eth_src = "auto" and eth_dst = "auto" beside an address (as in b:set)
----@field checksums? boolean|"compute" those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them; "compute" makes all of them anew (default: true)
+---@field checksums? boolean|"compute" those of IPv4, UDP, TCP and ICMP follow by the difference (RFC 1624), so that wrong ones stay wrong; false leaves them; "compute" computes all of them (default: true)
 ---@field [string] any a field, of the format or one that every packet has, with what it becomes, see below
 
 ---@class (exact) daqiri.session.run.options
@@ -636,7 +636,7 @@ function bit.tohex(v) end
 ---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
----@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
+---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is behind (default: "drop")
 ---@field header? string|table for each file, at most 3071 bytes; a table is written as JSON
 ---@field present? "packet"|"slot" what the bitmap has a bit for (default: "packet")
@@ -649,12 +649,12 @@ function bit.tohex(v) end
 ---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
----@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
+---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is behind (default: "drop")
 ---@field format? "pcap"|"pcapng" a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped (default: "pcap")
 ---@field precision? "ns"|"us" of its times (default: "ns")
 ---@field snaplen? integer bytes: kept of each packet; 0 is all (default: 0)
----@field append? boolean goes on behind what the file has, if its header is the same; a last record that is cut off goes (default: false)
+---@field append? boolean continues behind what the file has, if its header is the same; a last record that is cut off goes (default: false)
 ---@field overwrite? boolean replaces a file that is there; else it stays, and this run's is PREFIX_INDEX (default: false)
 ---@field comment? string of a pcapng, at most 3071 bytes
 
@@ -666,11 +666,11 @@ function bit.tohex(v) end
 ---@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
----@field manifest? boolean PREFIX.manifest.json says what the files are (default: true)
+---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is behind (default: "drop")
 ---@field per? "packet"|"burst"|"file" a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk (default: "packet")
 ---@field packet_data_offset? integer bytes: left out at the front of each packet (default: 0)
----@field overwrite? boolean replaces files that are there, from PREFIX_0 on; else they stay, and indexes go on behind them (default: false)
+---@field overwrite? boolean replaces files that are there, from PREFIX_0 on; else they stay, and indexes continue behind them (default: false)
 
 ---@class (exact) daqiri.session.write_s3.options
 ---@field bucket string which has to be there
@@ -741,7 +741,7 @@ function session:close() end
 
 ---Makes a stage that makes packets of the region whose payloads have elements of another type. What is in front of the
 ---payload stays; lengths and checksums of IP and UDP follow, those in an application's header don't. What came isn't
----touched. Packets are dropped without payload (bad_place), with a payload that is no whole number of elements
+---touched. Packets are dropped without payload (bad_place), with a payload that is not a whole number of elements
 ---(bad_payload) or doesn't fit the region's buffers (too_long).
 ---
 ---```lua
@@ -794,11 +794,11 @@ function session:every(seconds, fn) end
 ---@return daqiri.stage
 function session:filter(options) end
 
----Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap that id says,
----in a buffer of the region. With the formats spead-64-48 and spead-64-40 id, size and offset are SPEAD's own, and nothing
----else has to be said. Heaps come out as a reorder stage's batches do (on_burst, get_burst, pipes); b.batch_id is the id,
----and what is counted, b.missing and b.expected, are bytes. A heap is handed over when it is complete, when its time is
----up, or when a new one needs its place. More is in reordering.
+---Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap of its id, in
+---a buffer of the region. With the formats spead-64-48 and spead-64-40 id, size and offset are SPEAD's own, and no other
+---option is needed. Heaps come out as a reorder stage's batches do (on_burst, get_burst, pipes); b.batch_id is the id, and
+---what is counted, b.missing and b.expected, are bytes. A heap is handed over when it is complete, when its time is up, or
+---when a new one needs its place. More is in reordering.
 ---
 ---```lua
 ---local heaps = s:heaps{ name = "heaps", format = "spead-64-40",
@@ -877,7 +877,7 @@ function session:region(name) end
 
 ---Makes a stage that puts the payloads of packets together to aggregates, in order: batches of slots, each batch in one
 ---buffer of the region. It has on_burst and get_burst, stands in pipes (s:pipe(qs, blocks, writer): the writer gets the
----aggregates), and may begin one. Where packets belong is said by sequence_number and packets_per_batch; by
+---aggregates), and may begin one. Where packets belong is given by sequence_number and packets_per_batch; by
 ---sequence_number and batch_number, with the slot in the sequence number's low bits; or by the texts batch, slot and the
 ---number slots. A batch is handed over when it is complete, when its time is up, or when a packet comes that is window
 ---batches later. More is in reordering.
@@ -986,8 +986,8 @@ function session:stats() end
 
 ---In the main chunk ends the session in order; in a handler asks s:run to. What is queued is sent first, for 2 s at most,
 ---at its pace; then receiving ends, at one moment. What came before is delivered, what comes later is in no account, so
----rx_port.rx.dropped == 0 can hold of a stream that goes on; what could not be sent is tx_port.tx.dropped, and the summary
----says so.
+---rx_port.rx.dropped == 0 can hold for a stream that continues; what could not be sent is tx_port.tx.dropped, which the
+---summary shows.
 ---
 ---```lua
 ---s:after("5ms", function() s:stop "enough" end)
@@ -997,10 +997,10 @@ function session:stats() end
 ---@return daqiri.ledger|nil # the summary, in the main chunk
 function session:stop(reason) end
 
----Adds a condition that the run has to meet, or its exit code says so. A figure that an interface or stage does not have
----is refused, at the start also one of an object that is not there, where another is like it; other names may get their
----values later (s:metric). errors is how often the system refused or took away something (the lines fault of the summary):
----errors == 0 has to hold unless a threshold of the script's own names it.
+---Adds a condition that the run has to meet; if it does not, its exit code is that of a violated threshold. A figure that
+---an interface or stage does not have is refused, at the start also one of an object that is not there, where another is
+---like it; other names may get their values later (s:metric). errors is how often the system refused or took away
+---something, each a line of the summary: errors == 0 has to hold unless a threshold of the script's own names it.
 ---
 ---```lua
 ---s:threshold("b.rx.dropped == 0", { after = 1, abort = true })
@@ -1073,8 +1073,8 @@ function session:write_s3(options) end
 ---@class (exact) daqiri.interface.connect.options
 ---@field address? string ADDRESS:PORT; required without qp
 ---@field private_data? string at most 48 bytes that a roce:// peer gets with the request: its c.private_data
----@field qp? table of a roce:// peer without connection manager, what c:join takes: the connection is open at once. {}: that is told later. c.qp is our end
----@field remote? table of a roce:// peer that is no daqiri-run, what it lends: {ring = {addr = …, rkey = …, bytes = …}}
+---@field qp? table of a roce:// peer without connection manager, what c:join takes: the connection is open at once. {}: c:join sets it later. c.qp is our end
+---@field remote? table of a roce:// peer that does not run daqiri-run, what it lends: {ring = {addr = …, rkey = …, bytes = …}}
 ---@field src_addr? string from which address here
 
 ---@class (exact) daqiri.interface.join_multicast.options
@@ -1154,8 +1154,8 @@ function interface:allow_all_traffic() end
 ---@return string|nil text
 function interface:answer(options) end
 
----Of a socket interface: makes a connection, which is on its way when the call returns; i:on_connection tells when it is
----there.
+---Of a socket interface: makes a connection, which is on its way when the call returns; i:on_connection reports when it is
+---open.
 ---
 ---```lua
 ---local c, status, why = i:connect{ address = "127.0.0.1:7148" }
@@ -1259,7 +1259,7 @@ function interface:on_connection(fn) end
 ---move while the task waits. Beside a worker it raises.
 ---
 ---```lua
----local ok, why = pcall(i.progress, i)    -- where a worker polls it says so
+---local ok, why = pcall(i.progress, i)    -- an error if a worker polls it
 ---```
 ---@return integer # how much was done; 0: nothing
 function interface:progress() end
@@ -1290,9 +1290,9 @@ function interface:replace_tx_flows(group, flows) end
 
 ---Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the
 ---router, where there is one. What the kernel knows is taken; else it is asked for three times in 3 s, by ARP or neighbour
----discovery, as the first address that the interface answers for, the kernel's, or as nobody (a probe). Answers are known
----for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue that is
----read.
+---discovery, as the first address that the interface answers for, the kernel's, or with no address (a probe). Answers are
+---known for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue
+---that is read.
 ---
 ---```lua
 ---local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"
@@ -1319,7 +1319,7 @@ function interface:tx_flows() end
 ---@field wr_id? any w[i].wr_id of on_completion
 
 ---@class (exact) daqiri.connection.get_burst.options
----@field timeout_us? integer us: how long it waits; without it for ever
+---@field timeout_us? integer us: how long it waits; by default without limit
 
 ---@class (exact) daqiri.connection.join.options
 ---@field qpn integer the number of its queue pair
@@ -1333,7 +1333,7 @@ function interface:tx_flows() end
 ---@class (exact) daqiri.connection.lend.options
 ---@field name? string that the peer finds it by, at most 47 bytes; by default the region's
 ---@field access? "rdma_read"|"rdma_write"|"rdma_read_write" what the peer may do (default: "rdma_write")
----@field slots? integer how it is divided, which the peer is told
+---@field slots? integer how many slots it is divided into; the peer receives the number
 ---@field slot_bytes? integer bytes: of each slot
 
 ---@class (exact) daqiri.connection.message.options
@@ -1357,7 +1357,7 @@ function interface:tx_flows() end
 ---@field bytes daqiri.u64|integer|string how long it is
 
 ---@class (exact) daqiri.connection.write.options
----@field imm? integer 32 bits that the peer is told behind it: b.imm[1] of a message without bytes
+---@field imm? integer 32 bits that the peer receives after it: b.imm[1] of a message without bytes
 ---@field wr_id? any w[i].wr_id of on_completion
 
 ---A TCP connection or a UDP peer of a socket interface, from i:on_connection, i:connect, i:connection or b.connection.
@@ -1367,7 +1367,7 @@ function interface:tx_flows() end
 ---@field local_addr string Address and port here. (ADDRESS:PORT)
 ---@field open boolean Whether it is open.
 ---@field peer string Address and port there. (ADDRESS:PORT)
----@field private_data string What its peer gave when it asked for the connection (i:connect{ private_data }) or took it. One that is no daqiri-run has zeros up to the connection manager's 56, 180 or 196 bytes. Only connections of roce:// have some.
+---@field private_data string What its peer gave when it asked for the connection (i:connect{ private_data }) or took it. A peer that does not run daqiri-run has zeros up to the connection manager's 56, 180 or 196 bytes. Only connections of roce:// have some.
 ---@field qp table|nil Our end of a connection that i:connect{ qp } makes, as its peer has to know it, and as another's c:join takes it: qpn, psn, gid, lid, qkey and mtu, in bytes.
 ---@field queue integer The id of its receive queue, or where there is none of its transmit queue.
 ---@field remotes table What its peer lends, by name: addr, rkey, bytes, readable, writable, slots, slot_bytes. Only connections of roce:// have some.
@@ -1436,8 +1436,7 @@ function connection:fetch_add(name, offset, value, options) end
 ---@return string|nil text
 function connection:get_burst(options) end
 
----Tells a queue pair that i:connect{ qp = {} } has made who its peer is: the connection is open then. Of roce://
----connections.
+---Sets the peer of a queue pair that i:connect{ qp = {} } has made: the connection is open then. Of roce:// connections.
 ---
 ---```lua
 ---local ok, status, why = c:join{ qpn = 17, psn = 4711, addr = "10.9.0.2" }
@@ -1448,8 +1447,8 @@ function connection:get_burst(options) end
 ---@return string|nil text
 function connection:join(options) end
 
----Lends a region to the peer, which is told if it is a daqiri-run with a receive queue: its c.remotes has it then. Of
----roce:// connections.
+---Lends a region to the peer. If the peer is a daqiri-run with a receive queue, its c.remotes lists the region. Of roce://
+---connections.
 ---
 ---```lua
 ---local lease, status, why = c:lend("others", { name = "ring" })
@@ -1461,8 +1460,8 @@ function connection:join(options) end
 ---@return string|nil text
 function connection:lend(region, options) end
 
----Sends each packet as a message, and tells of the end, unlike c:send; an immediate value is b.imm[i] there. Of roce://
----connections.
+---Sends each packet as a message, and reports the completion, unlike c:send; an immediate value is b.imm[i] there. Of
+---roce:// connections.
 ---
 ---```lua
 ---local op, status, why = c:message(c:alloc(1):fill(tpl), { imm = 7 })
@@ -1532,7 +1531,7 @@ function connection:read(name, offset, bytes, options) end
 function connection:receive(b, options) end
 
 ---Sends a burst on this connection, as q:send does. nil, "NO_SPACE_AVAILABLE", text also while its peer doesn't read and
----it has had its share of the queue (figure refused); other connections go on.
+---it has had its share of the queue (figure refused); other connections continue.
 ---
 ---```lua
 ---assert(c:send(c:alloc(1):fill(tpl)))
@@ -1556,7 +1555,7 @@ function connection:send(b) end
 ---@return string|nil text
 function connection:setsockopt(level, option, value) end
 
----Says what a peer lends that is no daqiri-run, and can't tell itself. Of roce:// connections.
+---Sets what a peer lends that does not run daqiri-run and can't announce it. Of roce:// connections.
 ---
 ---```lua
 ---local ok, status, why = c:tell("ring", { addr = 4096, rkey = 17, bytes = 64 })
@@ -1568,7 +1567,7 @@ function connection:setsockopt(level, option, value) end
 ---@return string|nil text
 function connection:tell(name, options) end
 
----Writes into the peer's memory, which is not told of it without imm. Of roce:// connections.
+---Writes into the peer's memory; without imm the peer is not notified. Of roce:// connections.
 ---
 ---```lua
 ---local op, status, why = c:write(c:alloc(1):fill(tpl), "ring", 0)
@@ -1583,10 +1582,10 @@ function connection:tell(name, options) end
 function connection:write(b, name, offset, options) end
 
 ---@class (exact) daqiri.queue.drain.options
----@field timeout? daqiri.duration how long it waits; without it for ever
+---@field timeout? daqiri.duration how long it waits; by default without limit
 
 ---@class (exact) daqiri.queue.get_burst.options
----@field timeout_us? integer us: how long it waits; without it for ever
+---@field timeout_us? integer us: how long it waits; by default without limit
 
 ---@class (exact) daqiri.queue.on_burst.options
 ---@field name? string of the handler, for a call that replaces its function or removes it
@@ -1603,7 +1602,7 @@ function connection:write(b, name, offset, options) end
 ---@field payload? string the payload, filled up with zeros to payload_bytes
 ---@field payload_bytes? integer bytes: how long the payload is; by default as long as payload
 ---@field bytes? string the whole packet instead
----@field eth_dst? string an Ethernet address, or "auto": that of the owner of ipv4_dst or ipv6_dst (i:resolve; the session has to run, unless the kernel knows). By default a multicast group's own address, else frames go to everybody, with a warning on the engines xdp and dpdk unless "ff:ff:ff:ff:ff:ff" says that it is meant
+---@field eth_dst? string an Ethernet address, or "auto": that of the owner of ipv4_dst or ipv6_dst (i:resolve; the session has to run, unless the kernel knows). By default a multicast group's own address, else frames go to all hosts, with a warning on the engines xdp and dpdk unless "ff:ff:ff:ff:ff:ff" is given
 ---@field eth_src? string an Ethernet address; "auto" is the interface's, or 02:00:00:00:00:01 (default: "auto")
 ---@field ethertype? integer 0x600 to 0xffff: the payload begins behind it
 ---@field vlan_id? integer 0 to 4095: of a VLAN tag
@@ -1700,7 +1699,7 @@ function queue:get_burst(options) end
 ---@return daqiri.queue # itself
 function queue:on_burst(fn, options) end
 
----Of a transmit queue: paces it from now on. The ledger says how the pace was kept, from the first packet to the last:
+---Of a transmit queue: paces it from now on. The ledger has the accuracy of the pace, from the first packet to the last:
 ---l.tx_port.tx.rate_error, a part of what was asked for, and in ns how far gaps between packets are off, gap_error.p50,
 ---.p90, .p99, .max. A queue that runs dry spoils the rate, not the gaps; the time between two transmissions is not a gap.
 ---
@@ -1744,7 +1743,7 @@ function queue:template(options) end
 function queue:transmit(options) end
 
 ---@class (exact) daqiri.stage.get_burst.options
----@field timeout_us? integer us: how long it waits; without it for ever
+---@field timeout_us? integer us: how long it waits; by default without limit
 
 ---@class (exact) daqiri.stage.on_burst.options
 ---@field name? string of the handler, for a call that replaces its function or removes it
@@ -1824,12 +1823,12 @@ function stage:write(b, options) end
 ---@field csv? boolean as comma-separated values (default: false)
 
 ---A batch of packets: what receive queues deliver and transmit queues take. It ends when it is sent or freed, or with its
----on_burst handler unless b:keep() was called; any use after that raises and says where it ended.
+---on_burst handler unless b:keep() was called; any use after that raises an error with the place where it ended.
 ---
----Packets are read-only as long as somebody else reads them: a second consumer of the queue, a writer, a queue that sends
----a selection. That holds for all bursts that share them, a selection and what it was made from, whichever was given away.
+---Packets are read-only as long as there is another reader: a second consumer of the queue, a writer, a queue that sends a
+---selection. That holds for all bursts that share them, a selection and what it was made from, whichever was given away.
 ---
----An aggregate is a burst of a reorder stage. What is said of aggregates below is nil of other bursts.
+---An aggregate is a burst of a reorder stage. The fields of aggregates below are nil for other bursts.
 ---
 ---@class daqiri.burst
 ---@field batch_id integer|daqiri.u64|nil Of an aggregate: the batch's number as the packets have it. (a u64 above 2^53)
@@ -2015,9 +2014,9 @@ function burst:show(options) end
 ---@param n integer packets: how many stay
 function burst:truncate(n) end
 
----When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst that
----somebody else reads has no send times, a selection of it has. A time that has passed is now, counted: l.tx_port.tx.late
----of l.tx_port.tx.timed packets; time_error.p50, .p90, .p99, .max say in ns how long after their times packets left.
+---When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst with another
+---reader has no send times, a selection of it has. A time that has passed is now, counted: l.tx_port.tx.late of
+---l.tx_port.tx.timed packets; time_error.p50, .p90, .p99, .max say in ns how long after their times packets left.
 ---
 ---```lua
 ---local b = tx:alloc(4):fill(tpl)
@@ -2389,7 +2388,7 @@ function u64:lt(v) end
 function u64:number() end
 
 ---@class (exact) daqiri.op.wait.options
----@field timeout? daqiri.duration how long it waits; without it for ever
+---@field timeout? daqiri.duration how long it waits; by default without limit
 
 ---Work that was begun and ends later: the writing of a burst (w:write(b)), an operation on a peer's memory (c:write,
 ---c:read), or a run of a kernel (k:launch), which counts as one packet. It outlives the burst and the session.
@@ -2463,7 +2462,7 @@ function presence:missing() end
 ---is false, and in a rule the packet belongs nowhere (bad_place).
 ---
 ---s:reorder and s:convert with a format take the payload from behind its header, as long as that is in each packet, and as
----much of it as the format says; at or payload_byte_offset say otherwise. How a table declares one: formats.
+---much of it as the format specifies; at or payload_byte_offset override that. How a table declares one: formats.
 ---
 ---@class daqiri.format
 ---@field fields string[] The names of the fields, in order.
@@ -2493,7 +2492,8 @@ function format:decode(packet) end
 ---@return string # Lua for Wireshark
 function format:dissector() end
 
----Makes the bytes of one packet. What is not given is what the format says, else 0. A value that does not fit raises.
+---Makes the bytes of one packet. A field that is not given has the value of the format, else 0. A value that does not fit
+---raises.
 ---
 ---```lua
 ---local bytes = daqiri.format("simple"):encode{ seq = 7, payload = "rest" }
@@ -2527,10 +2527,10 @@ function format:vectors(options) end
 ---@field addr integer|daqiri.u64 Its address here, as the peer names it.
 ---@field bytes integer How long it is. (bytes)
 ---@field name string The name that the peer knows it by.
----@field rkey integer Its key: nobody reaches it without.
+---@field rkey integer Its key, which each access needs.
 local lease = {}
 
----What is there now: a peer that writes without an immediate tells nobody.
+---What is there now: a peer that writes without an immediate value does not notify this side.
 ---
 ---```lua
 ---local lease = c:lend("others")
@@ -2582,14 +2582,14 @@ function lease:revoke() end
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 10s
 ---@field timers? boolean count in the ledger how long operations took, each kind by itself: send_time, put_time, … (default: false)
 ---@field timeout? daqiri.duration for how long a kernel in a process of its own may be silent before it is killed; by default 5s
----@field restarts? integer how often a kernel in a process of its own that died is started anew (default: 3)
+---@field restarts? integer how often a kernel in a process of its own that died is started again (default: 3)
 ---@field session? daqiri.session by default the one that was opened last
 
 ---@class (exact) daqiri.kernel.stop.options
 ---@field timeout? daqiri.duration how long it waits; by default 5s
 
 ---@class (exact) daqiri.kernel.wait.options
----@field timeout? daqiri.duration how long it waits; without it for ever
+---@field timeout? daqiri.duration how long it waits; by default without limit
 
 ---Code of the script's own that runs on a GPU, or on the host (daqiri.kernel): by itself, with k:launch, or for each burst
 ---of a pipe, with k:stage.
@@ -2602,7 +2602,7 @@ function lease:revoke() end
 ---@field posted integer Of a persistent kernel: descriptors that were taken from its transmit rings.
 ---@field received integer Of a persistent kernel: descriptors that were written into its receive rings.
 ---@field refused integer Of a persistent kernel: descriptors that were refused, or failed.
----@field restarted integer Of a persistent kernel: how often it died and was started anew.
+---@field restarted integer Of a persistent kernel: how often it died and was started again.
 ---@field running boolean Of a persistent kernel: whether it runs.
 ---@field semaphores daqiri.semaphore[] Of a persistent kernel that was started: its semaphores.
 local kernel = {}
@@ -2623,9 +2623,9 @@ local kernel = {}
 ---@return string|nil text
 function kernel:launch(...) end
 
----Makes a stage that launches the kernel for each burst and holds the burst until the kernel has ended. Then it goes on to
----stages behind it in the pipe, on_burst and get_burst of the stage, in order; where there are none it ends there. A
----kernel that writes packets sees to it that nobody else reads them meanwhile.
+---Makes a stage that launches the kernel for each burst and holds the burst until the kernel has ended. Then the burst
+---continues to the stages behind it in the pipe, on_burst and get_burst of the stage, in order; where there are none it
+---ends there. A kernel that writes packets requires that no other consumer reads them meanwhile.
 ---
 ---```lua
 ---local sum = daqiri.kernel{ memory = "host", grid = 1, block = 64, src = [[
@@ -2641,8 +2641,8 @@ function kernel:stage(options) end
 ---Starts a persistent kernel. It includes gn.h and gets its context as a pointer. What its descriptors say is checked: a
 ---kernel is not trusted. It runs in a process of its own, which has the regions and arrays that it was given and no other
 ---memory of the program; on a GPU only where the program has no other kernels and stages there when it starts, else in the
----program's, as the report says then. One of a process of its own that dies, or that neither waits nor calls gn_beat for
----so long, is killed; its rings let go of what they hold (dropped as stopped), and it starts from its beginning while the
+---program's, which the report states. One of a process of its own that dies, or that neither waits nor calls gn_beat for
+---so long, is killed; its rings release what they hold (dropped as stopped), and it starts from its beginning while the
 ---script waits. When that was done often enough, the run ends as by a device that failed. Its rings have lines in the
 ---ledger, NAME.tx and NAME.rx. The session's clock is real.
 ---
@@ -2666,8 +2666,8 @@ function kernel:start(options) end
 function kernel:stop(options) end
 
 ---Waits until a persistent kernel has ended by itself, and what it posted is done; nil, "NOT_READY", text at the timeout,
----which says what is not over. Without a timeout it raises when the kernel has ended and a queue that nothing reads has
----what it sent, and logs once what it waits for when it goes on for 5 s.
+---where the text names what is not over. Without a timeout it raises when the kernel has ended and a queue that nothing
+---reads has what it sent, and logs once what it waits for when the wait exceeds 5 s.
 ---
 ---```lua
 ---k:wait{ timeout = "1s" }
@@ -2804,12 +2804,12 @@ local stream = {}
 ---```
 function stream:synchronize() end
 
----A socket on which other programs tell a running script what to do: daqiri.control. A line is a verb, {"verb": "rate",
+---A socket on which other programs send commands to a running script: daqiri.control. A line is a verb, {"verb": "rate",
 ---"mbit": 500} or just rate 500 (whose words behind the verb are the message's text), and gets a line back: {"ok": true,
 ---"reply": …}, or {"ok": false, "error": "…"}. A message's id comes back with its answer. help lists the verbs. Each line
 ---is noted in the log, of those that are refused one a second. Where there is a token, a message has it as token, or the
 ---line token TOKEN goes ahead of what the connection brings. Of 64 connections the one that was silent for longest makes
----room for the next; over TCP one that does not give the token within 10 s ends, and so does one that speaks HTTP. From a
+---room for the next; over TCP one that does not give the token within 10 s ends, and so does one that uses HTTP. From a
 ---shell: echo rate 500 | nc -UN /run/daqiri/tx.sock.
 ---
 ---@class daqiri.control
@@ -2850,7 +2850,7 @@ function getmetatable(v) end
 ---As Lua's. A call that waits works inside.
 ---
 ---```lua
----local ok, why = pcall(function() return s:interface "nobody" end)
+---local ok, why = pcall(function() return s:interface "absent" end)
 ---print(ok, why)
 ---```
 ---@param fn function what is called
@@ -2923,7 +2923,7 @@ function os.date(format, time) end
 ---@param code? integer|boolean 0 to 255; true is 0, false is 1 (default: 0)
 function os.exit(code) end
 
----The time, on the clock of the tasks, or that which the table says.
+---The time, on the clock of the tasks, or that of the table.
 ---
 ---```lua
 ---print(os.time{ year = 2026, month = 11, day = 20, hour = 0 })

@@ -14,7 +14,7 @@ import (
 )
 
 // Fault is an error or warning found in a script without running it.
-type Fault = lua51.Fault
+type Fault = lua51.Diagnostic
 
 // Check reads a script without running it and returns its errors, sorted by line: a syntax error, reads of globals that are neither in known nor
 // set by the script, and comparisons with a u64 that Lua can't make. known are the names of the globals that every script has. A global that is
@@ -38,7 +38,7 @@ func Check(name, source string, known []string) []Fault {
 
 // syntaxFault converts a parse error; an error at the end of the text is reported at its last line.
 func syntaxFault(name, source string, err error) Fault {
-	if f, ok := lua51.AsFault(err); ok {
+	if f, ok := lua51.AsDiagnostic(err); ok {
 		return f
 	}
 	var syntax *parse.Error

@@ -45,7 +45,7 @@ func Plain(pat string) bool { return !strings.ContainsAny(pat, "^$*+?.([%-") }
 func (m *Matcher) At(s int) (end int, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			f, ours := r.(fault)
+			f, ours := r.(failure)
 			if !ours {
 				panic(r)
 			}
@@ -72,10 +72,10 @@ func (m *Matcher) Find(s int) (start, end int, err error) {
 // Captures returns the captures of the last match. They are valid until the next one.
 func (m *Matcher) Captures() []Capture { return m.captures[:m.level] }
 
-// fault is the panic value of a malformed pattern or an interrupted match.
-type fault struct{ error }
+// failure is the panic value of a malformed pattern or an interrupted match.
+type failure struct{ error }
 
-func malformed(text string) { panic(fault{errors.New(text)}) }
+func malformed(text string) { panic(failure{errors.New(text)}) }
 
 func (m *Matcher) checkClosed() {
 	for _, c := range m.captures[:m.level] {
@@ -89,7 +89,7 @@ func (m *Matcher) checkClosed() {
 func (m *Matcher) step() {
 	if m.steps++; m.steps%interruptive == 0 && m.ask != nil {
 		if err := m.ask(); err != nil {
-			panic(fault{err})
+			panic(failure{err})
 		}
 	}
 }

@@ -61,15 +61,15 @@ assert(mine:page():find "| `gain` | 16 |" and mine:dissector():find "daqiri_mine
 
 -- A sequence that begins again, as it is declared, and refused where a stage would take it for the stream's.
 do
-  local function said(fn, ...) return select(2, pcall(fn, ...)) end
+  local function message(fn, ...) return select(2, pcall(fn, ...)) end
   local function with(sequence) return { sequence = sequence, { "image", 16 }, { "n", 16 } } end
   for _, wrong in ipairs{ { "n" }, { "n", per = {} }, { "n", per = { 1 } }, { "n", per = { "image" }, plaec = "" }, true, { per = { "image" } } } do
-    assert(said(daqiri.format, with(wrong)):find "format: sequence: ")
+    assert(message(daqiri.format, with(wrong)):find "format: sequence: ")
   end
   local f = daqiri.format(with{ "n", per = { "image" } })
   assert(f.sequence == "n")
   local s = open()
-  local why = said(s.reorder, s, { format = f, memory_region = "batches", packets_per_batch = 4 })
+  local why = message(s.reorder, s, { format = f, memory_region = "batches", packets_per_batch = 4 })
   assert(why:find("'n' begins again for each 'image'", 1, true) and why:find("give, with your numbers, texts, batch, slot and slots", 1, true), why)
   s:reorder{ format = f, memory_region = "batches", batch = "image", slot = "n", slots = 4 }
 end

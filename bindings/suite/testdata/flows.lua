@@ -148,7 +148,7 @@ t.raises('"10.0.0" is no', function() b:answer{ addresses = "10.0.0" } end)
 t.raises("text or a list expected", function() b:answer{ addresses = 7 } end)
 t.raises("option 'addresses' is missing", function() b:answer{} end)
 
--- who has an address
+-- resolving addresses
 b:answer{ addresses = { "10.0.0.7", "fd00::7" } }
 local heard = s:rx_queue("a", 0)
 heard:get_burst{ timeout_us = 0 }

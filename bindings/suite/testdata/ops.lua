@@ -1,4 +1,4 @@
--- Operations: their end is told once, whoever asks when: in the main chunk, in handlers, before and after it, and with several
+-- Operations: their end is reported once, whichever call asks first: in the main chunk, in handlers, before and after it, and with several
 -- that wait for the same one.
 local daqiri, t = require "daqiri", require "check"
 local args = daqiri.args{ dir = "." }
@@ -56,7 +56,7 @@ op:wait()
 daqiri.sleep(1e-3)
 t.equal(inside, "both")
 
--- many at a time; nobody asks for half of them
+-- many at a time; half of them are never asked for
 local open, ended = {}, 0
 for k = 1, 40 do
   local o = begin(1)
@@ -71,7 +71,7 @@ t.equal(ended, 20)
 t.raises("function(op)", function() op:on_done("x") end)
 t.raises("what", function() op:on_done(function() error("what") end) end)
 
--- an end that nobody can hear any more: the session goes first
+-- an end after the last reader: the session goes first
 op = begin(5)
 op:on_done(function() ended = "late" end)
 s:close()

@@ -19,7 +19,7 @@ do
   t.raises("queue rx0: session: closed", function() return rx.timestamps end)
 end
 
--- a template lasts as long as a queue sends it, whoever forgets it
+-- a template lasts as long as a queue sends it, without a reference in the script
 do
   local s = daqiri.open()
   local tx, got = s:tx_queue("loop0"), 0

@@ -169,7 +169,7 @@ do
   s:close()
 end
 
--- Likely mistakes are said at the start, and a quota without room for one batch is refused.
+-- Likely mistakes are reported at the start, and a quota without room for one batch is refused.
 do
   local s = open(10)
   local function early(name)

@@ -1,4 +1,4 @@
--- Rewrite stages: what becomes of fields and checksums, in loops of a capture too; who may have the packets; what is refused.
+-- Rewrite stages: what becomes of fields and checksums, in loops of a capture too; which packets may be changed; what is refused.
 local daqiri, t = require "daqiri", require "check"
 local args = daqiri.args{ dir = "." }
 
@@ -100,7 +100,7 @@ do
   s:close()
 end
 
--- Addresses of 128 bits, in headers and in formats, also behind an optional part; the Ethernet address of who sends on.
+-- Addresses of 128 bits, in headers and in formats, also behind an optional part; the Ethernet address of the interface that sends on.
 do
   local s = open()
   local tx, mac = s:tx_queue "port", s:interface("port").mac

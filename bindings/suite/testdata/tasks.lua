@@ -99,7 +99,7 @@ t.equal(sum.reason, "counted 500")
 t.equal(sum.loop0.rx.packets, 500)
 s:close()
 
--- one that was read before, through several values of it: whoever had it gets no more of it, and holds nothing up
+-- one that was read before, through several values of it: the earlier reader gets no more of it, and delays nothing
 do
   local s = daqiri.open()
   local tx = s:tx_queue("loop0")

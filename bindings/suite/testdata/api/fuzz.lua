@@ -64,7 +64,7 @@ local function verify(w)
     if h.completed_packets + h.failed_packets ~= n then error(("write %d of %s: %d packets completed, %d failed, of %d"):format(k, w.path, h.completed_packets, h.failed_packets, n), 0) end
     if h.completed_packets == n then
       for _, p in ipairs(one.packets) do written[#written + 1] = p end
-    elseif h.completed_packets > 0 then return end -- which, nobody knows
+    elseif h.completed_packets > 0 then return end -- which one is unknown
   end
   local file = io.open(w.path, "rb")
   local text = file and file:read "*a" or ""

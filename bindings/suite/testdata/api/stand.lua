@@ -3,7 +3,7 @@ local daqiri = require "daqiri"
 local M = {}
 
 M.payload = "mine:" .. ("m"):rep(95)
-M.alien = "alien" .. ("a"):rep(95) -- in every buffer that belongs to somebody else
+M.alien = "alien" .. ("a"):rep(95) -- in every buffer of another owner
 
 local function queue(name, id, regions, batch)
   return { name = name, id = id, cpu_core = not M.direct and -1 or nil, poll_mode = M.direct and "direct" or nil, batch_size = batch or 16, memory_regions = regions }
@@ -53,7 +53,7 @@ World.__index = World
 -- world opens a session of a kind; nothing has moved.
 function M.world(kind, prefix)
   local w = setmetatable({ kind = kind, prefix = prefix or "w", payload = kind == "udp" or kind == "tcp" }, World)
-  for try = 1, 5 do -- somebody may take a port that was free
+  for try = 1, 5 do -- another process may take a port that was free
     local ok, s = pcall(daqiri.open, M.kinds[kind]())
     if ok then w.session = s break end
     if try == 5 or not tostring(s):find "already in use" then error(s, 0) end
@@ -228,7 +228,7 @@ M.args = {
     rewrite = function() return { { { udp_dst = 7, eth_dst = { 1, 1 } } }, { { ipv4_dst = { ["10.0.0.0/8"] = "11.0.0.0/8" }, checksums = "compute" } } } end,
     convert = function() return { { { memory_region = "others", at = "payload", data_types = { input_type = "int8", output_type = "fp32" } } } } end,
     count = none, every = function() return { { 1e-4, nothing } } end, filter = function() return { { { where = "len > 10" } }, { { match = { udp_dst = 1 } } } } end,
-    interface = function() return { { "a" }, { "nobody" } } end, interfaces = none, log = function() return { { "debug", "text", 1 } } end,
+    interface = function() return { { "a" }, { "absent" } } end, interfaces = none, log = function() return { { "debug", "text", 1 } } end,
     measure = function() return { { { seconds = 1e-4 } } } end, metric = function() return { { "height", 5 } } end,
     pipe = function(x) return { { x.rx, x.filter }, { { x.rx }, x.tx }, { x.rx, x.writer }, { x.rx, x.blocks } } end,
     region = function() return { { "packets" }, { "none" } } end,

@@ -1,4 +1,4 @@
--- walk.lua: every member of every type, of objects in every state: a Lua error or a result, and never somebody else's memory.
+-- walk.lua: every member of every type, of objects in every state: a Lua error or a result, and never the memory of another object.
 local daqiri, stand = require "daqiri", require "api.stand"
 
 local function free(b) pcall(b.free, b) end

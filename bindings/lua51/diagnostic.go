@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Fault is an error or warning found in a script without running it.
-type Fault struct {
+// Diagnostic is an error or warning found in a script without running it.
+type Diagnostic struct {
 	Name string // name of the script
 	Line int
 	Text string
@@ -15,21 +15,21 @@ type Fault struct {
 }
 
 // Error returns "script:line: text".
-func (f Fault) Error() string { return fmt.Sprintf("%s:%d: %s", f.Name, f.Line, f.Text) }
+func (d Diagnostic) Error() string { return fmt.Sprintf("%s:%d: %s", d.Name, d.Line, d.Text) }
 
 // syntaxError returns an error at a line in the form of the parser's errors.
 func syntaxError(name string, line int, format string, args ...any) error {
-	return &sourceError{Fault{Name: name, Line: line, Text: fmt.Sprintf(format, args...)}}
+	return &sourceError{Diagnostic{Name: name, Line: line, Text: fmt.Sprintf(format, args...)}}
 }
 
 // sourceError is an error that gopher-lua's parser and compiler do not detect.
-type sourceError struct{ Fault }
+type sourceError struct{ Diagnostic }
 
-// AsFault returns the Fault in err, if any.
-func AsFault(err error) (Fault, bool) {
+// AsDiagnostic returns the Diagnostic in err, if any.
+func AsDiagnostic(err error) (Diagnostic, bool) {
 	var e *sourceError
 	if errors.As(err, &e) {
-		return e.Fault, true
+		return e.Diagnostic, true
 	}
-	return Fault{}, false
+	return Diagnostic{}, false
 }
