@@ -114,9 +114,10 @@ func TestDPDKIdle(t *testing.T) {
 		}
 		c.in(c.send, "tcpreplay", "--quiet", "--pps=1000", "--intf1=veth0", sent)
 		c.in(c.recv, "ip", "link", "set", "veth0", "down")
+		r.wait("network is down") // the first time at least, so that the run always ends with an error
 		c.in(c.recv, "ip", "link", "set", "veth0", "up")
 	}
-	if in := figure(t, []byte(r.stop()), "in"); in != 20 {
+	if in := figure(t, []byte(r.stopWith(5)), "in"); in != 20 {
 		t.Errorf("%d frames came in, of 20 sent\n%s", in, r.out.String())
 	}
 }
