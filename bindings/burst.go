@@ -154,9 +154,13 @@ var burstType = &typeDef{
 			-> string | nil: 'ADDRESS:PORT'
 			Where a packet came from; nil where the queue has no peers.
 			> print(b:peer(1))`},
-		{"rx_timestamps", burstRxTimestamps, `-> table, ns: since the session's start, of a capture since its first packet
-			The receive time of each packet; false where it has none: it was made here, or captured without one.
-			> local times = b:rx_timestamps()`},
+		{"rx_timestamps", burstRxTimestamps, `- since "session" | "epoch" = "session": what times are relative to
+			-> table, ns: since the session's start, of a capture since its first packet; or 'daqiri.time's
+			The receive time of each packet; false where it has none: it was made here, or captured without one. With '"epoch"' times are absolute: of
+			CLOCK_REALTIME, of a capture as recorded, and on the virtual clock since the session's own epoch. 'b:tx_times' accepts both.
+			> local times = b:rx_timestamps()
+			> local first = b:rx_timestamps("epoch")[1]
+			> if first then print(first.ns) end`},
 		{"select", burstSelect, `- condition condition: which packets
 			- format? format | format_name: names for further fields
 			-> burst | failure
@@ -185,7 +189,7 @@ var burstType = &typeDef{
 		{"truncate", burstTruncate, `- n integer, packets: how many stay
 			Keeps the first packets and returns the buffers of the others.
 			> b:truncate(2)`},
-		{"tx_times", burstTxTimes, `- times integer | integer[] | column | time, ns: since the session's start, of each packet or of the first one; 0 is at once
+		{"tx_times", burstTxTimes, `- times integer | (integer | time)[] | column | time, ns: since the session's start, of each packet or of the first one; 0 is at once
 			- step? integer, ns: between packets, where the first one's time was given
 			When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst with another reader has no send times, a
 			selection of it has. A time that has passed is now, counted: 'l.tx_port.tx.late' of 'l.tx_port.tx.timed' packets; 'time_error.p50', '.p90', '.p99', '.max'

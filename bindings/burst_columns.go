@@ -2,6 +2,7 @@ package bindings
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
@@ -38,13 +39,21 @@ func burstLengths(c *call) int {
 
 func burstFlowIDs(c *call) int { return listOf(c, selfBurst(c).b.FlowIDs(), 0) }
 
-// burstRxTimestamps implements b:rx_timestamps: receive times in ns since the session's start, for a capture since its first packet; false if a
-// packet has none.
+// burstRxTimestamps implements b:rx_timestamps: receive times in ns since the session's start, for a capture since its first packet, or absolute
+// ones; false if a packet has none.
 func burstRxTimestamps(c *call) int {
 	b := selfBurst(c)
+	since := c.OptionalStr(1, "origin of times", "session")
+	if since != "session" && since != "epoch" {
+		c.ArgError(1, "%q is not a valid origin of times (expected session or epoch)", since)
+	}
 	t, origin := c.L.CreateTable(b.b.N(), 0), b.b.TimeOrigin()
 	for i, at := range b.b.RxTimes() {
-		t.RawSetInt(i+1, receiveTime(at, origin, lua.LFalse))
+		v := receiveTime(at, origin, lua.LFalse)
+		if since == "epoch" && v != lua.LFalse {
+			v = c.rt.newTimestamp(at)
+		}
+		t.RawSetInt(i+1, v)
 	}
 	return c.Push(t)
 }
@@ -103,11 +112,8 @@ func burstTxTimes(c *call) int {
 		}
 	}
 	if !single {
-		for i, v := range c.values(1, len(times), "times") {
-			if v > row.MaxInt {
-				c.ArgError(1, "element %d: %d ns is not a time of this session", i+1, v)
-			}
-			set(i, int64(v))
+		for i, v := range c.times(1, len(times), start) {
+			set(i, v)
 		}
 		return 0
 	}
@@ -124,27 +130,63 @@ func burstTxTimes(c *call) int {
 	return 0
 }
 
+// times reads a list or column of n send times, as ns since the session's start, which is start ns since the epoch. Elements of a list may be
+// absolute times.
+func (c *call) times(arg, n int, start int64) []int64 {
+	out := make([]int64, n)
+	relative := func(i int, ns uint64) error {
+		out[i] = int64(ns)
+		if ns > row.MaxInt {
+			return fmt.Errorf("%d ns is not a time of this session", ns)
+		}
+		return nil
+	}
+	c.elements(arg, n, "times", relative, func(i int, v lua.LValue) error {
+		if at, ok := row.Userdata[timestamp](v); ok {
+			out[i] = int64(at) - start
+			return nil
+		}
+		ns, err := row.Unsigned(v, 64)
+		if err != nil {
+			return err
+		}
+		return relative(i, ns)
+	})
+	return out
+}
+
 // values reads a list of integers or a column with one value per packet.
 func (c *call) values(n, want int, what string) []uint64 {
-	if col, ok := row.Userdata[*column](c.Arg(n)); ok {
-		if col.values.Len() != want {
-			c.ArgError(n, "%d %s for %d packets", col.values.Len(), what, want)
-		}
-		return col.values.List()
-	}
-	t := c.Table(n, "number, list or column of "+what)
-	if t.Len() != want {
-		c.ArgError(n, "%d %s for %d packets", t.Len(), what, want)
-	}
 	out := make([]uint64, want)
-	for i := range out {
-		v, err := row.Unsigned(t.RawGetInt(i+1), 64)
-		if err != nil {
+	c.elements(n, want, what, func(i int, v uint64) error {
+		out[i] = v
+		return nil
+	}, func(i int, v lua.LValue) (err error) {
+		out[i], err = row.Unsigned(v, 64)
+		return err
+	})
+	return out
+}
+
+// elements reads a list or column with one value per packet; it passes the elements of a column to number and those of a list to value.
+func (c *call) elements(n, want int, what string, number func(i int, v uint64) error, value func(i int, v lua.LValue) error) {
+	var length int
+	var set func(i int) error
+	if col, ok := row.Userdata[*column](c.Arg(n)); ok {
+		values := col.values.List()
+		length, set = len(values), func(i int) error { return number(i, values[i]) }
+	} else {
+		t := c.Table(n, "number, list or column of "+what)
+		length, set = t.Len(), func(i int) error { return value(i, t.RawGetInt(i+1)) }
+	}
+	if length != want {
+		c.ArgError(n, "%d %s for %d packets", length, what, want)
+	}
+	for i := range want {
+		if err := set(i); err != nil {
 			c.ArgError(n, "element %d: %v", i+1, err)
 		}
-		out[i] = v
 	}
-	return out
 }
 
 // burstSet implements b:set: it writes fields of all packets, given as {field = value | {start, step}, {place..., value, step}, checksums =

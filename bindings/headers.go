@@ -138,7 +138,7 @@ func (o *options) destination(i *session.Interface, to netip.Addr) []byte {
 	if !o.Has("ipv4_dst") && !o.Has("ipv6_dst") {
 		o.Wrong("eth_dst", "\"auto\" is the one that has ipv4_dst or ipv6_dst: give one of them, or the Ethernet address")
 	}
-	mac, err := o.c.resolve(i, to, uint16(o.Whole("vlan_id", 0, 0, 4095)))
+	mac, err := o.c.resolve(i, to, uint16(o.Whole("vlan_id", 0, 0, 4095)), neighbourTimeout)
 	if err != nil {
 		o.Wrong("eth_dst", "%v", err)
 	}

@@ -139,9 +139,10 @@ var interfaceType = &typeDef{
 			> local ok, why = pcall(i.progress, i)    -- an error if a worker polls it`},
 		{"resolve", interfaceResolve, `- address string: an IP address
 			. vlan_id integer = 0: of the tag with which it is asked for; 0 is none
+			. timeout duration = 3: how long it waits for an answer
 			-> string | failure: an Ethernet address
 			Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the router, where there is one. What
-			the kernel knows is taken; else it is asked for three times in 3 s, by ARP or neighbour discovery, as the first address that the interface answers
+			the kernel knows is taken; else it is asked for each second, by ARP or neighbour discovery, as the first address that the interface answers
 			for, the kernel's, or with no address (a probe). Answers are known for a minute. It waits, so not in 'on_burst', and needs a session that runs, a transmit
 			queue and a receive queue that is read.
 			> local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"`},

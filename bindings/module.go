@@ -183,9 +183,9 @@ var daqiriModule = []entry{
 		> local t = daqiri.task(function(q)
 		>   q:on_burst(function(b) return b.n end)
 		> end, q)`},
-	{"time", moduleTime, `- when instant: a text, or a time, which stays as it is
+	{"time", moduleTime, `- when instant: a text, a u64, or a time, which is returned unchanged
 		-> time
-		An absolute time. Texts are a date with or without a time of day, in UTC unless it has a zone ('"2026-11-20T10:00:00.5Z"'), '"now"',
+		An absolute time. A text is a date with or without a time of day, in UTC unless it has a zone ('"2026-11-20T10:00:00.5Z"'), '"now"',
 		'"now + 5s"', or seconds since the epoch ('"@1795168800.5"'). Times go from 1970 to 2262.
 		> local start = daqiri.time "now + 100ms"`},
 	{"u64", moduleU64, `- v integer | string | u64: from 0 on; a text may be decimal or begin with 0x, 0o or 0b

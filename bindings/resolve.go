@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -13,21 +14,22 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
-// Neighbor solicitations are sent three times, a second apart; the poll interval for the answer doubles.
+// Neighbor solicitations are sent a second apart until the timeout; the poll interval for the answer doubles.
 const (
-	neighbourAsks  = 3
-	neighbourWait  = int64(1e9)
-	neighbourFirst = int64(1e6)
-	neighbourMost  = int64(50e6)
+	neighbourTimeout = int64(3e9)
+	neighbourWait    = int64(1e9)
+	neighbourFirst   = int64(1e6)
+	neighbourMost    = int64(50e6)
 )
 
-// resolve returns the Ethernet address of addr's next hop; if it is unknown, it sends ARP or ND requests and waits.
-func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16) (net.HardwareAddr, error) {
+// resolve returns the Ethernet address of addr's next hop; if it is unknown, it sends ARP or ND requests and waits for up to timeout ns.
+func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16, timeout int64) (net.HardwareAddr, error) {
 	n, err := i.Neighbour(addr, vlan)
 	if err != nil {
 		return nil, err
 	}
-	for range neighbourAsks {
+	asks := 0
+	for end := c.rt.Task.In(timeout); asks == 0 || c.rt.Task.Now() < end; asks++ {
 		if mac, known, err := n.MAC(); known || err != nil {
 			return mac, err
 		}
@@ -36,15 +38,15 @@ func (c *call) resolve(i *session.Interface, addr netip.Addr, vlan uint16) (net.
 		} else if err != nil {
 			return nil, err
 		}
-		until := c.rt.Task.Now() + neighbourWait
+		until := min(c.rt.Task.In(neighbourWait), end)
 		for pause := neighbourFirst; c.rt.Task.Now() < until; pause = min(2*pause, neighbourMost) {
-			c.waitFor(c.rt.Task.Now()+pause, func(*task.Item) bool { return false })
+			c.waitFor(min(c.rt.Task.In(pause), until), func(*task.Item) bool { return false })
 			if mac, known, err := n.MAC(); known || err != nil {
 				return mac, err
 			}
 		}
 	}
-	return nil, fmt.Errorf("no answer for %s: asked %d times in %d s: %w", n, neighbourAsks, neighbourAsks, session.ErrNotReady)
+	return nil, fmt.Errorf("no answer for %s: asked %d times in %v: %w", n, asks, time.Duration(timeout), session.ErrNotReady)
 }
 
 // interfaceResolve implements i:resolve(address, {vlan_id}): the Ethernet address as a string.
@@ -55,7 +57,11 @@ func interfaceResolve(c *call) int {
 		c.ArgError(1, "%q is not an IP address", c.Str(1, "IP address"))
 	}
 	o := c.options(2)
-	mac, err := c.resolve(i.i, addr, uint16(o.Whole("vlan_id", 0, 0, 4095)))
+	timeout, limited := o.Seconds("timeout")
+	if !limited {
+		timeout = neighbourTimeout
+	}
+	mac, err := c.resolve(i.i, addr, uint16(o.Whole("vlan_id", 0, 0, 4095)), timeout)
 	if err != nil {
 		return c.refuse(err)
 	}
@@ -104,7 +110,7 @@ func (c *call) autoTunnel(i *session.Interface, t map[string]any, vlan uint16) e
 	if err != nil {
 		return fmt.Errorf("outer_eth_dst: \"auto\" is the one that has outer_ipv4_dst or outer_ipv6_dst: %q is not an IP address", text)
 	}
-	mac, err := c.resolve(i, addr, vlan)
+	mac, err := c.resolve(i, addr, vlan, neighbourTimeout)
 	if err != nil {
 		return fmt.Errorf("outer_eth_dst: %w", err)
 	}
@@ -144,7 +150,7 @@ func (c *call) autoField(q *session.Queue, name string, fields *lua.LTable) lua.
 		c.ArgError(1, "field 'eth_dst': \"auto\" is the one that has the ipv4_dst or ipv6_dst beside it: give that, or i:resolve(address)")
 	}
 	vlan, _ := fields.RawGetString("vlan_id").(lua.LNumber)
-	mac, err := c.resolve(q.Interface(), addr, uint16(vlan)&0xfff)
+	mac, err := c.resolve(q.Interface(), addr, uint16(vlan)&0xfff, neighbourTimeout)
 	if err != nil {
 		c.ArgError(1, "field 'eth_dst': %v", err)
 	}

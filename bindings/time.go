@@ -77,11 +77,17 @@ func moduleNow(c *call) int { return c.Push(c.rt.newTimestamp(c.rt.Scheduler.Now
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
 	"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"}
 
-// timestamp reads a time: a timestamp, or a string: a date with time (UTC unless a zone is given), "now", "now + 5s", or "@" and seconds since
+// timestamp reads a time: a timestamp, a u64 (ns since the epoch), or a string: a date with time (UTC unless a zone is given), "now", "now + 5s", or "@" and seconds since
 // the epoch.
 func (rt *Runtime) timestamp(v lua.LValue) (timestamp, error) {
 	if m, ok := row.Userdata[timestamp](v); ok {
 		return m, nil
+	}
+	if ns, ok := row.Userdata[row.U64](v); ok {
+		if ns > math.MaxInt64 {
+			return 0, fmt.Errorf("%d ns is not a time from 1970 to 2262", ns)
+		}
+		return timestamp(ns), nil
 	}
 	s, ok := v.(lua.LString)
 	if !ok {

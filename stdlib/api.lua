@@ -7,7 +7,7 @@
 --   api.shutdown()
 --
 -- Output pointers of the C++ functions become results after the status, followed by an error message on failure. Ports, queues, packets and
--- segments are numbered from 0. Times are ns since the session's start. stdlib/api/README.md lists all names.
+-- segments are numbered from 0. Times are ns since the epoch. stdlib/api/README.md lists all names.
 
 local M = {}
 

@@ -20,8 +20,8 @@ var shapes = []struct{ name, doc string }{
 	{"rate", `-> number | string
 		Bits per second, or text with a unit: bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s.
 		> tx:pace{ rate = "10Gbit/s" }`},
-	{"instant", `-> time | string
-		An absolute time, or text that 'daqiri.time' reads.
+	{"instant", `-> time | u64 | string
+		An absolute time, a u64 (ns since the epoch), or text that 'daqiri.time' reads.
 		> s:at("now + 5ms", function() end)`},
 	{"condition", `-> string
 		What is true or false of a packet, over its fields: 'daqiri-run help conditions'.

@@ -48,7 +48,7 @@ var apiFunctions = map[string]string{
 	"daqiri_file_write_destroy": works,
 	// ports
 	"get_mac_addr": works, "format_eth_addr": works, "get_port_id": works, "get_num_rx_queues": works,
-	"drop_all_traffic": works, "allow_all_traffic": works, "flush_port_queue": works,
+	"resolve_ipv4_mac": works, "wait_for_tx_idle": works, "drop_all_traffic": works, "allow_all_traffic": works, "flush_port_queue": works,
 	// sockets
 	"socket_connect_to_server": works, "socket_get_port_queue": works, "socket_get_server_conn_id": works,
 	"socket_setsockopt": works,
@@ -56,19 +56,19 @@ var apiFunctions = map[string]string{
 	"rdma_connect_to_server": works, "rdma_get_port_queue": works, "rdma_get_server_conn_id": works,
 	"rdma_set_header": works, "rdma_get_opcode": works,
 	// reorder
-	"set_reorder_cuda_stream": works, "get_reorder_burst_info": works,
+	"set_reorder_cuda_stream": works, "get_reorder_burst_info": works, "get_reorder_missing_info": works,
 	// S3
 	"daqiri_s3_writer_create": works, "S3Writer": works, "daqiri_write_raw_to_s3_objects_async": works, "daqiri_s3_write_poll": works,
 	"daqiri_s3_write_wait": works, "daqiri_s3_write_destroy": works, "daqiri_s3_writer_destroy": works,
 }
 
 // ourFunctions are functions that DAQIRI does not have.
-var ourFunctions = map[string]string{"session": works, "selftest": works, "task": works, "get_reorder_missing_info": works}
+var ourFunctions = map[string]string{"session": works, "selftest": works, "task": works}
 
 var apiConstants = map[string]any{
-	"DAQIRI_BURST_FLAG_REORDERED": 1 << 28, "DAQIRI_BURST_FLAG_REORDER_TIMEOUT": 1 << 29,
-	"DAQIRI_VERSION": bindings.Version, "DAQIRI_VERSION_YEAR": 0, "DAQIRI_VERSION_MONTH": 1, "DAQIRI_VERSION_PATCH": 0,
-	"DAQIRI_ABI_VERSION": 1, "__version__": bindings.Version, "__abi_version__": 1,
+	"DAQIRI_BURST_FLAG_REORDERED": 1 << 28, "DAQIRI_BURST_FLAG_REORDER_TIMEOUT": 1 << 29, "DAQIRI_BURST_FLAG_DIRECT_PLACED": 1 << 30,
+	"DAQIRI_VERSION": Version, "DAQIRI_VERSION_YEAR": 0, "DAQIRI_VERSION_MONTH": 1, "DAQIRI_VERSION_PATCH": 0,
+	"DAQIRI_ABI_VERSION": 2, "__version__": Version, "__abi_version__": 2,
 	"MEM_ACCESS_LOCAL": 1, "MEM_ACCESS_RDMA_WRITE": 2, "MEM_ACCESS_RDMA_READ": 4,
 	"ADV_NETWORK_HEADER_SIZE_BYTES": 256, "MAX_NUM_RX_QUEUES": 32, "MAX_NUM_TX_QUEUES": 32, "MAX_INTERFACES": 4,
 	"MAX_NUM_SEGS": 4, "MAX_RX_Q_PER_CORE": 16, "DEFAULT_DYNAMIC_FLOW_CAPACITY": 0, "DEFAULT_TX_META_BUFFERS": 256,
@@ -81,32 +81,33 @@ var apiConstants = map[string]any{
 
 var apiEnums = map[string]string{
 	"Status": "SUCCESS NULL_PTR NO_FREE_BURST_BUFFERS NO_FREE_PACKET_BUFFERS NOT_READY INVALID_PARAMETER NO_SPACE_AVAILABLE " +
-		"NOT_SUPPORTED GENERIC_FAILURE CONNECT_FAILURE INTERNAL_ERROR",
-	"ErrorGlobalStats":   "OUT_OF_RX_BUFFERS RX_QUEUE_FULL METADATA_BUF_DEPLETED SENTINEL",
-	"StreamType":         "RAW SOCKET INVALID",
-	"SocketProtocol":     "TCP UDP ROCE INVALID",
-	"SocketMode":         "CLIENT SERVER INVALID",
-	"EngineType":         "UNKNOWN DEFAULT DPDK SOCKET RDMA IBVERBS LOOP", // LOOP exists only here
-	"MemoryKind":         "HOST HOST_PINNED HUGE DEVICE INVALID",
-	"MemoryAccess":       "MEM_ACCESS_LOCAL MEM_ACCESS_RDMA_WRITE MEM_ACCESS_RDMA_READ",
-	"BufferLocation":     "CPU GPU CPU_GPU_SPLIT",
-	"Direction":          "RX TX TX_RX",
-	"LoopbackType":       "DISABLED LOOPBACK_TYPE_SW",
-	"LogLevel":           "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
-	"LogSeverity":        "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
-	"QueuePollMode":      "INDIRECT DIRECT INVALID",
-	"__version_info__":   "1 2 3", // not an enum: year, month and patch
-	"FlowType":           "QUEUE VLAN_PUSH VLAN_POP TUNNEL_ENCAP TUNNEL_DECAP",
-	"TunnelType":         "NONE VXLAN GRE NVGRE",
-	"FlowMatchType":      "IPV4_UDP FLEX_ITEM ECPRI",
-	"FlowOpType":         "ADD_RX ADD_RX_BATCH DELETE",
-	"ReorderMethod":      "INVALID SEQ_BATCH_NUMBER SEQ_PACKETS_PER_BATCH",
-	"ReorderDataType":    "SAME INT4 INT8 INT16 INT32 FP16 BF16 FP32 FP64 INVALID",
-	"ReorderEndianness":  "HOST NETWORK INVALID",
-	"RDMAOpCode":         "CONNECT SEND RECEIVE RDMA_WRITE RDMA_WRITE_IMM RDMA_READ RDMA_READ_IMM INVALID",
-	"RDMACompletionType": "RX TX INVALID",
-	"RDMAMode":           "CLIENT SERVER INVALID",
-	"RDMATransportMode":  "RC UC UD INVALID",
+		"NOT_SUPPORTED GENERIC_FAILURE CONNECT_FAILURE INTERNAL_ERROR RESOURCE_IN_USE ALREADY_EXISTS",
+	"ErrorGlobalStats":     "OUT_OF_RX_BUFFERS RX_QUEUE_FULL METADATA_BUF_DEPLETED SENTINEL",
+	"StreamType":           "RAW SOCKET INVALID",
+	"SocketProtocol":       "TCP UDP ROCE INVALID",
+	"SocketMode":           "CLIENT SERVER INVALID",
+	"EngineType":           "UNKNOWN DEFAULT DPDK SOCKET RDMA IBVERBS GPUNETIO LOOP XDP PACKET PCAP", // LOOP and the following exist only here
+	"MemoryKind":           "HOST HOST_PINNED HUGE DEVICE INVALID",
+	"MemoryAccess":         "MEM_ACCESS_LOCAL MEM_ACCESS_RDMA_WRITE MEM_ACCESS_RDMA_READ",
+	"BufferLocation":       "CPU GPU CPU_GPU_SPLIT",
+	"Direction":            "RX TX TX_RX",
+	"LoopbackType":         "DISABLED LOOPBACK_TYPE_SW LOOPBACK_TYPE_HW",
+	"LogLevel":             "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
+	"LogSeverity":          "TRACE DEBUG INFO WARN ERROR CRITICAL OFF",
+	"QueuePollMode":        "INDIRECT DIRECT INVALID",
+	"__version_info__":     "1 2 3", // not an enum: year, month and patch
+	"FlowType":             "QUEUE VLAN_PUSH VLAN_POP TUNNEL_ENCAP TUNNEL_DECAP",
+	"TunnelType":           "NONE VXLAN GRE NVGRE",
+	"FlowMatchType":        "IPV4_UDP FLEX_ITEM ECPRI ETHERNET",
+	"FlowOpType":           "ADD_RX ADD_RX_BATCH DELETE",
+	"ReorderMethod":        "INVALID SEQ_BATCH_NUMBER SEQ_PACKETS_PER_BATCH",
+	"ReorderDataType":      "SAME INT4 INT8 INT16 INT32 FP16 BF16 FP32 FP64 INVALID",
+	"ReorderMissingAction": "DROP PASSTHROUGH INVALID",
+	"ReorderEndianness":    "HOST NETWORK INVALID",
+	"RDMAOpCode":           "CONNECT SEND RECEIVE RDMA_WRITE RDMA_WRITE_IMM RDMA_READ RDMA_READ_IMM INVALID",
+	"RDMACompletionType":   "RX TX INVALID",
+	"RDMAMode":             "CLIENT SERVER INVALID",
+	"RDMATransportMode":    "RC UC UD INVALID",
 }
 
 const (

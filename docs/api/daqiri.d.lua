@@ -13,9 +13,9 @@
 ---
 ---@alias daqiri.rate number|string
 
----An absolute time, or text that daqiri.time reads.
+---An absolute time, a u64 (ns since the epoch), or text that daqiri.time reads.
 ---
----@alias daqiri.instant daqiri.time|string
+---@alias daqiri.instant daqiri.time|daqiri.u64|string
 
 ---What is true or false of a packet, over its fields: daqiri-run help conditions.
 ---
@@ -386,13 +386,13 @@ function daqiri.stream(options) end
 ---@return daqiri.task
 function daqiri.task(work, ...) end
 
----An absolute time. Texts are a date with or without a time of day, in UTC unless it has a zone
+---An absolute time. A text is a date with or without a time of day, in UTC unless it says otherwise
 ---("2026-11-20T10:00:00.5Z"), "now", "now + 5s", or seconds since the epoch ("@1795168800.5"). Times go from 1970 to 2262.
 ---
 ---```lua
 ---local start = daqiri.time "now + 100ms"
 ---```
----@param when daqiri.instant a text, or a time, which stays as it is
+---@param when daqiri.instant a text, a u64, or a time, which is returned unchanged
 ---@return daqiri.time
 function daqiri.time(when) end
 
@@ -1089,6 +1089,7 @@ function session:write_s3(options) end
 
 ---@class (exact) daqiri.interface.resolve.options
 ---@field vlan_id? integer of the tag with which it is asked for; 0 is none (default: 0)
+---@field timeout? daqiri.duration how long it waits for an answer (default: 3)
 
 ---A port that an engine serves (s:interface).
 ---
@@ -1289,10 +1290,10 @@ function interface:replace_flows(group, flows) end
 function interface:replace_tx_flows(group, flows) end
 
 ---Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the
----router, where there is one. What the kernel knows is taken; else it is asked for three times in 3 s, by ARP or neighbour
----discovery, as the first address that the interface answers for, the kernel's, or with no address (a probe). Answers are
----known for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue
----that is read.
+---router, where there is one. What the kernel knows is taken; else it is asked for each second, by ARP or neighbour
+---discovery, as the first address that the interface answers for, the kernel's, or as nobody (a probe). Answers are known
+---for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue that is
+---read.
 ---
 ---```lua
 ---local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"
@@ -1952,13 +1953,18 @@ function burst:packet(i, segment) end
 ---@return string|nil # ADDRESS:PORT
 function burst:peer(i) end
 
----The receive time of each packet; false where it has none: it was made here, or captured without one.
+---The receive time of each packet; false where it has none: it was made here, or captured without one. With "epoch" times
+---are absolute: of CLOCK_REALTIME, of a capture as recorded, and on the virtual clock since the session's own epoch.
+---b:tx_times accepts both.
 ---
 ---```lua
 ---local times = b:rx_timestamps()
+---local first = b:rx_timestamps("epoch")[1]
+---if first then print(first.ns) end
 ---```
----@return table # ns: since the session's start, of a capture since its first packet
-function burst:rx_timestamps() end
+---@param since? "session"|"epoch" what times are relative to (default: "session")
+---@return table # ns: since the session's start, of a capture since its first packet; or daqiri.times
+function burst:rx_timestamps(since) end
 
 ---A burst of the packets that match, maybe of none. In on_burst it ends with its handler, as the burst does, unless it is
 ---kept.
@@ -2022,7 +2028,7 @@ function burst:truncate(n) end
 ---local b = tx:alloc(4):fill(tpl)
 ---b:tx_times(daqiri.time "now + 1ms", 1000)
 ---```
----@param times integer|integer[]|daqiri.column|daqiri.time ns: since the session's start, of each packet or of the first one; 0 is at once
+---@param times integer|(integer|daqiri.time)[]|daqiri.column|daqiri.time ns: since the session's start, of each packet or of the first one; 0 is at once
 ---@param step? integer ns: between packets, where the first one's time was given
 function burst:tx_times(times, step) end
 

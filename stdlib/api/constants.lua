@@ -21,20 +21,20 @@ local function names(name, list)
 end
 
 M.Status = names("Status", [[SUCCESS NULL_PTR NO_FREE_BURST_BUFFERS NO_FREE_PACKET_BUFFERS NOT_READY INVALID_PARAMETER
-  NO_SPACE_AVAILABLE NOT_SUPPORTED GENERIC_FAILURE CONNECT_FAILURE INTERNAL_ERROR]])
+  NO_SPACE_AVAILABLE NOT_SUPPORTED GENERIC_FAILURE CONNECT_FAILURE INTERNAL_ERROR RESOURCE_IN_USE ALREADY_EXISTS]])
 M.ErrorGlobalStats = names("ErrorGlobalStats", "OUT_OF_RX_BUFFERS RX_QUEUE_FULL METADATA_BUF_DEPLETED SENTINEL")
 
 M.StreamType = enum("StreamType", { RAW = "raw", SOCKET = "socket", INVALID = "invalid" })
 M.SocketProtocol = enum("SocketProtocol", { TCP = "tcp", UDP = "udp", ROCE = "roce", INVALID = "invalid" })
 M.SocketMode = enum("SocketMode", { CLIENT = "client", SERVER = "server", INVALID = "invalid" })
 M.EngineType = enum("EngineType", { UNKNOWN = "unknown", DEFAULT = "default", DPDK = "dpdk", SOCKET = "socket", RDMA = "rdma",
-  IBVERBS = "ibverbs", LOOP = "loop" })
+  IBVERBS = "ibverbs", GPUNETIO = "gpunetio", LOOP = "loop", XDP = "xdp", PACKET = "packet", PCAP = "pcap" })
 M.MemoryKind = enum("MemoryKind", { HOST = "host", HOST_PINNED = "host_pinned", HUGE = "huge", DEVICE = "device",
   INVALID = "invalid" })
 M.MemoryAccess = enum("MemoryAccess", { MEM_ACCESS_LOCAL = 1, MEM_ACCESS_RDMA_WRITE = 2, MEM_ACCESS_RDMA_READ = 4 })
 M.BufferLocation = names("BufferLocation", "CPU GPU CPU_GPU_SPLIT")
 M.Direction = enum("Direction", { RX = "rx", TX = "tx", TX_RX = "tx/rx" })
-M.LoopbackType = enum("LoopbackType", { DISABLED = "", LOOPBACK_TYPE_SW = "sw" })
+M.LoopbackType = enum("LoopbackType", { DISABLED = "", LOOPBACK_TYPE_SW = "sw", LOOPBACK_TYPE_HW = "hw" })
 M.QueuePollMode = enum("QueuePollMode", { INDIRECT = "indirect", DIRECT = "direct", INVALID = "invalid" })
 
 -- levels returns the enum of log levels, which the reference has under two names.
@@ -47,13 +47,14 @@ M.LogLevel, M.LogSeverity = levels("LogLevel"), levels("LogSeverity")
 M.FlowType = enum("FlowType", { QUEUE = "queue", VLAN_PUSH = "vlan_push", VLAN_POP = "vlan_pop", TUNNEL_ENCAP = "tunnel_encap",
   TUNNEL_DECAP = "tunnel_decap" })
 M.TunnelType = enum("TunnelType", { NONE = "none", VXLAN = "vxlan", GRE = "gre", NVGRE = "nvgre" })
-M.FlowMatchType = names("FlowMatchType", "IPV4_UDP FLEX_ITEM ECPRI")
+M.FlowMatchType = names("FlowMatchType", "IPV4_UDP FLEX_ITEM ECPRI ETHERNET")
 M.FlowOpType = names("FlowOpType", "ADD_RX ADD_RX_BATCH DELETE")
 
 M.ReorderMethod = enum("ReorderMethod", { SEQ_BATCH_NUMBER = "seq_batch_number",
   SEQ_PACKETS_PER_BATCH = "seq_packets_per_batch", INVALID = "invalid" })
 M.ReorderDataType = enum("ReorderDataType", { SAME = "same", INT4 = "int4", INT8 = "int8", INT16 = "int16", INT32 = "int32",
   FP16 = "fp16", BF16 = "bf16", FP32 = "fp32", FP64 = "fp64", INVALID = "invalid" })
+M.ReorderMissingAction = enum("ReorderMissingAction", { DROP = "drop", PASSTHROUGH = "passthrough", INVALID = "invalid" })
 M.ReorderEndianness = enum("ReorderEndianness", { HOST = "host", NETWORK = "network", INVALID = "invalid" })
 
 M.RDMAOpCode = names("RDMAOpCode", "CONNECT SEND RECEIVE RDMA_WRITE RDMA_WRITE_IMM RDMA_READ RDMA_READ_IMM INVALID")
@@ -63,6 +64,7 @@ M.RDMATransportMode = names("RDMATransportMode", "RC UC UD INVALID")
 
 M.DAQIRI_BURST_FLAG_REORDERED = 2 ^ 28
 M.DAQIRI_BURST_FLAG_REORDER_TIMEOUT = 2 ^ 29
+M.DAQIRI_BURST_FLAG_DIRECT_PLACED = 2 ^ 30
 M.MEM_ACCESS_LOCAL, M.MEM_ACCESS_RDMA_WRITE, M.MEM_ACCESS_RDMA_READ = 1, 2, 4
 
 M.ADV_NETWORK_HEADER_SIZE_BYTES = 256

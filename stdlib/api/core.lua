@@ -9,6 +9,7 @@ local M = {
   rx_queues = {},   -- of all ports, in order
   conns = {},       -- by connection id
   Burst = {},       -- metatable of bursts; burst[1] is the burst's state
+  unsent = setmetatable({}, { __mode = "k" }), -- states of bursts to send that have buffers
 }
 
 local NOT_INITIALIZED = "daqiri_init has not been called"
@@ -64,7 +65,7 @@ function M.turn() require("daqiri").sleep(M.virtual and 1e-6 or 0) end
 
 -- consume marks a burst as gone; what is the reason. It must be called directly by a function that the script calls.
 function M.consume(state, what)
-  state.gone, state.b = what, nil
+  state.gone, state.b, M.unsent[state] = what, nil, nil
   state.source, state.line = caller(3)
 end
 

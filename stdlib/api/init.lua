@@ -185,7 +185,7 @@ function M.version_month() return version(2) end
 function M.version_patch() return version(3) end
 
 -- abi_version returns the version of this module's interface, which changes when existing programs would break.
-function M.abi_version() return 1 end
+function M.abi_version() return 2 end
 
 M.DAQIRI_VERSION, M.DAQIRI_ABI_VERSION = daqiri.version, M.abi_version()
 M.DAQIRI_VERSION_YEAR, M.DAQIRI_VERSION_MONTH, M.DAQIRI_VERSION_PATCH = version(1), version(2), version(3)

@@ -1,5 +1,6 @@
--- port: ports by number and name, their addresses, and dropping of their traffic.
+-- port: ports by number and name, their addresses and neighbours, dropping of their traffic, and the end of what they send.
 
+local daqiri = require "daqiri"
 local core = require "daqiri.api.core"
 
 local M = {}
@@ -34,6 +35,55 @@ function M.get_num_rx_queues(number)
   local port, text = core.port(number)
   if not port then core.misuse("%s", text) end
   return port.n_rx
+end
+
+-- ipv4 returns the text of a host's address, given as text or as a number in host byte order; nil for other values.
+local function ipv4(v)
+  if core.whole(v, 0, 2 ^ 32 - 1) then
+    v = ("%d.%d.%d.%d"):format(v / 2 ^ 24 % 256, v / 2 ^ 16 % 256, v / 2 ^ 8 % 256, v % 256)
+  end
+  local a, b, c, d = tostring(v):match("^(%d+)%.(%d+)%.(%d+)%.(%d+)$")
+  for _, part in ipairs{ a or "256", b, c, d } do
+    if tonumber(part) > 255 then return nil end
+  end
+  if v == "0.0.0.0" or tonumber(a) >= 224 then return nil end -- multicast, reserved, broadcast
+  return v
+end
+
+-- resolve_ipv4_mac returns the Ethernet address, as text, to which frames for an IPv4 address go through a port.
+function M.resolve_ipv4_mac(number, dst, timeout_ms)
+  local status, text = core.not_ready()
+  if status then return status, nil, text end
+  local port
+  port, text = core.port(number)
+  if not port then return "INVALID_PARAMETER", nil, text end
+  local addr = ipv4(dst)
+  if not addr then return "INVALID_PARAMETER", nil, ("%s is not the IPv4 address of a host"):format(tostring(dst)) end
+  if not core.whole(timeout_ms, 1, 2 ^ 32 - 1) then
+    return "INVALID_PARAMETER", nil, ("%s is not a valid timeout (expected ms from 1 on)"):format(tostring(timeout_ms))
+  end
+  local mac
+  mac, status, text = port.iface:resolve(addr, { timeout = timeout_ms / 1000 })
+  if mac then return "SUCCESS", mac end
+  return status, nil, text
+end
+
+-- wait_for_tx_idle waits until all transmit queues have sent what they were given. A burst with buffers that was not sent keeps them busy.
+function M.wait_for_tx_idle(timeout_ms)
+  local status, text = core.not_ready()
+  if status then return status, text end
+  if not core.whole(timeout_ms, 0, 2 ^ 32 - 1) then
+    return "INVALID_PARAMETER", ("%s is not a valid timeout (expected ms from 0 on)"):format(tostring(timeout_ms))
+  end
+  local ends, idle = daqiri.now() + timeout_ms / 1000
+  for _, i in ipairs(core.session:interfaces()) do
+    for _, q in ipairs(core.session:tx_queues(i)) do
+      idle, status, text = q:drain{ timeout = math.max(0, ends - daqiri.now()) }
+      if not idle then return status, ("queue %s: %s"):format(q.name, text) end
+    end
+  end
+  if next(core.unsent) then return "NOT_READY", "a burst has buffers and was not sent" end
+  return "SUCCESS"
 end
 
 -- let returns drop_all_traffic or allow_all_traffic.

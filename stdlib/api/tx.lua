@@ -3,6 +3,7 @@
 -- A packet's view covers its whole buffer until the burst is sent; set_packet_lengths sets its length. SUCCESS and NO_SPACE_AVAILABLE
 -- consume the burst; after any other status the caller still owns it.
 
+local daqiri = require "daqiri"
 local core = require "daqiri.api.core"
 local connection = require "daqiri.api.connection"
 
@@ -23,6 +24,7 @@ local function allocate(state, entry)
   end
   if not b then return status, text end
   state.b, state.alloc, state.lens = b, entry, {}
+  core.unsent[state] = true
   for seg, room in ipairs(entry.room) do
     b:set_lengths(room, seg)
     state.lens[seg] = {}
@@ -111,15 +113,25 @@ function M.set_all_packet_lengths(burst, lens)
   return "SUCCESS"
 end
 
--- set_packet_tx_time sets the send time in ns since the session's start, like the times of get_packet_rx_timestamp.
+-- absolute converts a time in ns since the epoch, a u64 or a number, to a daqiri.time; 0 is 0, and other values are nil.
+local function absolute(ns)
+  if ns == 0 then return 0 end
+  if core.whole(ns, 1, 2 ^ 63 - 1) then -- above 2^53, where numbers are multiples of 2 or more, in two parts
+    ns = daqiri.u64(math.floor(ns / 2 ^ 32)) * 2 ^ 32 + ns % 2 ^ 32
+  end
+  if getmetatable(ns) ~= "u64" then return nil end
+  local ok, at = pcall(daqiri.time, ns)
+  return ok and at or nil
+end
+
+-- set_packet_tx_time sets the send time in ns since the epoch, like the times of get_packet_rx_timestamp; 0 sends at once.
 function M.set_packet_tx_time(burst, idx, time)
   local state, status, text = core.sound(burst, 0, idx)
   if not state then return status, text end
-  if not core.whole(time, 0, 2 ^ 53) then
-    return "INVALID_PARAMETER", ("%s is not a time in ns since the session's start"):format(tostring(time))
-  end
+  local at = absolute(time)
+  if not at then return "INVALID_PARAMETER", ("%s is not a valid time (expected ns since the epoch)"):format(tostring(time)) end
   state.times, state.finished = state.times or {}, nil
-  state.times[idx + 1] = time
+  state.times[idx + 1] = at
   return "SUCCESS"
 end
 

@@ -62,6 +62,10 @@ t.raises("unknown option 'bit_widht' (did you mean 'bit_width'?)", function() r:
 t.equal(r:lengths()[1], 142)
 t.equal(#r:flow_ids(), 8)
 t.equal(r:rx_timestamps()[1], r.rx_time)
+local absolute = r:rx_timestamps("epoch")
+t.equal((absolute[8].ns - absolute[1].ns):number(), r:rx_timestamps()[8] - r.rx_time)
+assert(absolute[8] <= daqiri.now())
+t.raises('"start" is not a valid origin of times (expected session or epoch)', function() r:rx_timestamps("start") end)
 t.equal(r:peer(1), nil)
 
 -- packet views: packets count from 1, offsets from 0
@@ -165,6 +169,7 @@ t.equal(b2:lengths(1), { 60, 64 })
 local now = s:clock()
 b2:tx_times(now, 1000)
 b2:tx_times({ now, now + 2000 })
+b2:tx_times({ daqiri.time(daqiri.now().ns), 0 })
 b2:tx_times(daqiri.time("now"), 1000)
 b2:tx_times(daqiri.time("2000-01-01"))                       -- long past: at once, and late
 t.raises("is not a time of this session", function() b2:tx_times({ 0, daqiri.u64("0xffffffffffffffff") }) end)

@@ -74,7 +74,7 @@ fails("INTERNAL_ERROR", "dpdk", api.daqiri_init(rig.config("raw", { rig.port("a"
 -- versions, names, enums
 t.equal(api.version_string(), daqiri.version)
 t.equal(("%d.%d.%d"):format(api.version_year(), api.version_month(), api.version_patch()), daqiri.version:match("^%d+%.%d+%.%d+"))
-t.equal(api.abi_version(), 1)
+t.equal(api.abi_version(), 2)
 t.equal("status: " .. Status.NULL_PTR, "status: NULL_PTR")
 t.equal(api.MemoryKind.HUGE, "huge")
 t.raises("api.Status has no value 'SUCESS'", function() return Status.SUCESS end)
@@ -84,7 +84,7 @@ t.equal({ api.DAQIRI_VERSION, api.__version__ }, { daqiri.version, daqiri.versio
 t.equal(("%d.%d.%d"):format(unpack(api.__version_info__)), daqiri.version)
 t.equal({ api.DAQIRI_VERSION_YEAR, api.DAQIRI_VERSION_MONTH, api.DAQIRI_VERSION_PATCH },
   { api.version_year(), api.version_month(), api.version_patch() })
-t.equal({ api.DAQIRI_ABI_VERSION, api.__abi_version__ }, { 1, 1 })
+t.equal({ api.DAQIRI_ABI_VERSION, api.__abi_version__ }, { 2, 2 })
 
 -- words of enums, and unknown words; through converts words to values and back
 local function through(from, to, words)

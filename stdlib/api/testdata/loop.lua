@@ -73,8 +73,15 @@ ok(api.copy_buffer_to_packet(burst, 1, "..text..", 4, 2, 42))
 ok(api.copy_buffer_to_segment_packet(burst, 0, 1, "!", nil, nil, 46))
 fails("INVALID_PARAMETER", "there are 8", api.copy_buffer_to_packet(burst, 1, "..text..", 7, 2))
 fails("NULL_PTR", "nil", api.copy_buffer_to_packet(burst, 1))
-ok(api.set_packet_tx_time(burst, 0, (api.session():clock())))
-fails("INVALID_PARAMETER", "not a time", api.set_packet_tx_time(burst, 0, -1))
+local virtual = select(2, api.session():clock()) == "virtual"
+local function wall(later) return daqiri.time(("@%d"):format(os.time() + later)).ns end -- CLOCK_REALTIME
+local before = virtual and daqiri.u64(0) or wall(0)
+ok(api.set_packet_tx_time(burst, 0, daqiri.now().ns))
+ok(api.set_packet_tx_time(burst, 1, daqiri.now().seconds * 1e9)) -- a number, to 256 ns
+ok(api.set_packet_tx_time(burst, 1, 0))
+for _, bad in ipairs{ -1, 0.5, 0 / 0, 2 ^ 64, "now", daqiri.u64 "0xffffffffffffffff" } do
+  fails("INVALID_PARAMETER", "not a valid time", api.set_packet_tx_time(burst, 0, bad))
+end
 ok(api.send_tx_burst(burst))
 t.raises("the burst was sent at loop.lua:", function() api.get_num_packets(burst) end)
 t.raises("the burst was sent", api.send_tx_burst, burst)
@@ -98,7 +105,23 @@ t.raises("packet 3: the burst has packets 0 to 2", function() api.get_packet_ptr
 t.raises("segment 1: the burst has segments 0 to 0", function() api.get_segment_packet_ptr(three, 1, 0) end)
 t.raises("packet 0.5", function() api.get_packet_length(three, 0.5) end)
 t.raises("a burst expected, got nil", function() api.get_packet_length(nil, 0) end)
-assert(ok(api.get_packet_rx_timestamp(three, 0)) >= 0)
+local at = ok(api.get_packet_rx_timestamp(three, 0))
+assert(before <= at and at <= daqiri.now().ns and (virtual or at < wall(1)), tostring(at))
+local timed = rig.alloc(0, 0, 1) -- a received time plus a delay can be scheduled
+ok(api.copy_buffer_to_packet(timed, 0, ("t"):rep(60)))
+ok(api.set_all_packet_lengths(timed, { 60 }))
+ok(api.set_packet_tx_time(timed, 0, at + 2000000))
+fails("NOT_READY", "was not sent", api.wait_for_tx_idle(0))
+ok(api.send_tx_burst(timed))
+timed = poll(1, 0)
+assert(at + 2000000 <= ok(api.get_packet_rx_timestamp(timed, 0)))
+api.free_all_packets_and_burst_rx(timed)
+ok(api.wait_for_tx_idle(1000))
+fails("INVALID_PARAMETER", "not a valid timeout", api.wait_for_tx_idle(-1))
+local unsent = rig.alloc(0, 0, 1)
+fails("NOT_READY", "was not sent", api.wait_for_tx_idle(10))
+api.free_tx_burst(unsent)
+ok(api.wait_for_tx_idle(0))
 fails("INVALID_PARAMETER", "packets 0 to 2", api.get_packet_rx_timestamp(three, 3))
 fails("NULL_PTR", "nil", api.get_packet_rx_timestamp(nil, 0))
 t.equal(api.synchronize_burst_event(three), "SUCCESS")
@@ -211,7 +234,18 @@ t.equal(api.is_tx_burst_available(held[#held]), false)
 for _, b in ipairs(held) do api.free_tx_burst(b) end
 
 api.print_stats()
-t.equal({ api.session():stats().rx_port.rx.packets, api.session():stats().rx_port.wire.packets }, { 10, 1 })
+t.equal({ api.session():stats().rx_port.rx.packets, api.session():stats().rx_port.wire.packets }, { 11, 1 })
+
+-- Ethernet addresses of neighbours
+for _, bad in ipairs{ "0.0.0.0", 0, "255.255.255.255", "224.0.0.1", "240.0.0.1", "10.0.0", "10.0.0.256", "host", 2 ^ 32, {} } do
+  fails("INVALID_PARAMETER", "not the IPv4 address of a host", api.resolve_ipv4_mac(0, bad, 10))
+end
+fails("INVALID_PARAMETER", "port 5", api.resolve_ipv4_mac(5, "10.0.0.2", 10))
+fails("INVALID_PARAMETER", "not a valid timeout", api.resolve_ipv4_mac(0, "10.0.0.2", 0))
+fails("NOT_READY", "no answer for 10.0.0.9", api.resolve_ipv4_mac(0, "10.0.0.9", 10))
+api.session():interfaces()[2]:answer{ addresses = { "10.0.0.2" } }
+t.equal(ok(api.resolve_ipv4_mac(0, 0x0a000002, 5000)), ok(api.get_mac_addr(1)))
+
 local late = rig.alloc(0, 0, 1)
 t.equal(api.shutdown(), nil)
 t.raises("session", function() api.free_tx_burst(late) end)

@@ -1,5 +1,5 @@
 -- Aggregates: a poll of a queue returns the aggregates of reorder_configs and the packets of other flows.
-local api, t, rig = require "daqiri.api", require "check", require "rig"
+local daqiri, api, t, rig = require "daqiri", require "daqiri.api", require "check", require "rig"
 local ok, fails = rig.ok, rig.fails
 local function reordered(offset, segment) return { rx = {
   flows = { { name = "numbered", id = 5, match = { udp_dst = 5000 }, action = { type = "queue", id = 0 } },
@@ -17,8 +17,9 @@ ok(api.daqiri_init(rig.config("raw", { i }, regions)))
 
 -- The CPU reorders, so no stream is set; the names are checked nevertheless.
 ok(api.set_reorder_cuda_stream("port", "blocks", nil))
+ok(api.set_reorder_cuda_stream("port", "blocks", 0))
 ok(api.set_reorder_cuda_stream("port", "blocks", require("daqiri").stream{ memory = "host" }))
-fails("INVALID_PARAMETER", "neither nil nor of daqiri.stream", api.set_reorder_cuda_stream("port", "blocks", 5))
+fails("INVALID_PARAMETER", "neither nil, 0 nor of daqiri.stream", api.set_reorder_cuda_stream("port", "blocks", 5))
 fails("INVALID_PARAMETER", "port has no reorder config bricks", api.set_reorder_cuda_stream("port", "bricks", nil))
 fails("INVALID_PARAMETER", "no interface other", api.set_reorder_cuda_stream("other", "blocks", nil))
 
@@ -51,7 +52,8 @@ send({ 35 }, 5000)
 got = rig.poll(0, 0)
 info = ok(api.get_reorder_burst_info(got))
 t.equal({ info.batch_id, info.source_packet_count, info.aggregate_len, got.hdr.hdr.max_pkt }, { 11, 1, 54, 1 })
-t.equal(ok(api.get_reorder_missing_info(got)), { missing_packet_count = 2, missing_indices = { 0, 1 }, packets_per_batch = 3 })
+t.equal(ok(api.get_reorder_missing_info(got)), { missing_packet_count = 2, missing_indices = { 0, 1 }, packets_per_batch = 3,
+  bitmap_word_count = 1, bitmap = { daqiri.u64(3) } })
 t.equal(info.burst_flags, api.DAQIRI_BURST_FLAG_REORDERED + api.DAQIRI_BURST_FLAG_REORDER_TIMEOUT)
 t.equal(ok(api.get_packet_bytes(got, 0, 19, 35)), "\0" .. string.char(100):rep(18))
 api.free_all_packets_and_burst_rx(got)
