@@ -154,6 +154,15 @@ var burstType = &typeDef{
 			-> string | nil: 'ADDRESS:PORT'
 			Where a packet came from; nil where the queue has no peers.
 			> print(b:peer(1))`},
+		{"prepend", burstPrepend, `- template template: of a queue of the same session, without 'vary'
+			-> burst: itself
+			Puts the template's packet in front of each packet, as headers, and sets the lengths and checksums of IP and UDP: the burst holds payloads before. A buffer
+			has room for 128 bytes.
+			> local head = tx:template{ eth_dst = "02:00:00:00:00:02", ipv4_src = "10.0.0.1", ipv4_dst = "10.0.0.2",
+			>   udp_src = 4000, udp_dst = 7148, payload_bytes = 0 }
+			> local b = tx:alloc(2)
+			> b:set_lengths(100)
+			> tx:send(b:prepend(head))`},
 		{"rx_timestamps", burstRxTimestamps, `- since "session" | "epoch" = "session": what times are relative to
 			-> table, ns: since the session's start, of a capture since its first packet; or 'daqiri.time's
 			The receive time of each packet; false where it has none: it was made here, or captured without one. With '"epoch"' times are absolute: of

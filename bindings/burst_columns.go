@@ -237,12 +237,15 @@ func burstChecksums(c *call) int {
 }
 
 // burstFill implements b:fill: it writes the packets of a template into the burst.
-func burstFill(c *call) int {
+func burstFill(c *call) int    { return burstTemplate(c, (*session.Burst).Fill) }
+func burstPrepend(c *call) int { return burstTemplate(c, (*session.Burst).Prepend) }
+
+func burstTemplate(c *call, write func(*session.Burst, *session.Template) error) int {
 	b := selfBurst(c)
 	tpl, ok := row.Userdata[*template](c.Arg(1))
 	if !ok {
 		c.Wanted(1, "template")
 	}
-	c.Check(b.b.Fill(tpl.t))
+	c.Check(write(b.b, tpl.t))
 	return c.Push(c.L.Get(1))
 }

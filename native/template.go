@@ -50,5 +50,11 @@ func NewTemplate(packet []byte, vary []Vary, checksums bool, seed int64) (Templa
 // Free drops the caller's reference.
 func (t Template) Free() { C.dq_template_unref(t.c) }
 
+// Prepend puts the template's packet, as headers, in front of each packet of b, and sets lengths and checksums.
+func (t Template) Prepend(b Burst) error {
+	var d C.dq_diag
+	return result("template", C.dq_template_prepend(t.c, b.c, &d), &d)
+}
+
 // Fill writes the packets of b, lengths too. Only for single-segment bursts.
 func (t Template) Fill(b Burst) error { return status(C.dq_template_fill(t.c, b.c)) }

@@ -35,7 +35,7 @@ var apiFunctions = map[string]string{
 	// send
 	"is_tx_burst_available": works, "get_tx_packet_burst": works, "send_tx_burst": works, "set_packet_lengths": works,
 	"set_all_packet_lengths": works, "set_packet_tx_time": works, "set_eth_header": works, "set_ipv4_header": works,
-	"set_udp_header": works, "set_udp_payload": works,
+	"set_udp_header": works, "set_udp_payload": works, "add_endpoint": works, "get_endpoint_id": works, "delete_endpoint": works,
 	// free
 	"free_packet": works, "free_packet_segment": works, "free_all_segment_packets": works,
 	"free_segment_packets_and_burst": works, "free_all_packets_and_burst_rx": works, "free_all_packets_and_burst_tx": works,
@@ -71,7 +71,7 @@ var apiConstants = map[string]any{
 	"DAQIRI_ABI_VERSION": 2, "__version__": Version, "__abi_version__": 2,
 	"MEM_ACCESS_LOCAL": 1, "MEM_ACCESS_RDMA_WRITE": 2, "MEM_ACCESS_RDMA_READ": 4,
 	"ADV_NETWORK_HEADER_SIZE_BYTES": 256, "MAX_NUM_RX_QUEUES": 32, "MAX_NUM_TX_QUEUES": 32, "MAX_INTERFACES": 4,
-	"MAX_NUM_SEGS": 4, "MAX_RX_Q_PER_CORE": 16, "DEFAULT_DYNAMIC_FLOW_CAPACITY": 0, "DEFAULT_TX_META_BUFFERS": 256,
+	"INVALID_ENDPOINT_ID": 0, "MAX_NUM_SEGS": 4, "MAX_RX_Q_PER_CORE": 16, "DEFAULT_DYNAMIC_FLOW_CAPACITY": 0, "DEFAULT_TX_META_BUFFERS": 256,
 	"DEFAULT_RX_META_BUFFERS": 256, "IPPROTO_UDP": 17,
 	"DAQIRI_STREAM_TYPE_STR__RAW": "raw", "DAQIRI_STREAM_TYPE_STR__SOCKET": "socket",
 	"DAQIRI_SOCKET_PROTOCOL_STR__TCP": "tcp", "DAQIRI_SOCKET_PROTOCOL_STR__UDP": "udp", "DAQIRI_SOCKET_PROTOCOL_STR__ROCE": "roce",

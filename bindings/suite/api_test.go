@@ -217,6 +217,7 @@ func TestAPIScripts(t *testing.T) {
 		{"loop/virtual", "loop.lua", "--clock virtual"},
 		{"dynamic flows", "dynflow.lua", "--clock real"},
 		{"dynamic flows/virtual", "dynflow.lua", "--clock virtual"},
+		{"endpoints", "endpoint.lua", ""},
 		{"split", "split.lua", ""},
 		{"reorder", "reorder.lua", ""},
 		{"files", "files.lua", "--dir {{dir}} --clock real"},

@@ -1953,6 +1953,20 @@ function burst:packet(i, segment) end
 ---@return string|nil # ADDRESS:PORT
 function burst:peer(i) end
 
+---Puts the template's packet in front of each packet, as headers, and sets the lengths and checksums of IP and UDP: the
+---burst holds payloads before. A buffer has room for 128 bytes.
+---
+---```lua
+---local head = tx:template{ eth_dst = "02:00:00:00:00:02", ipv4_src = "10.0.0.1", ipv4_dst = "10.0.0.2",
+---  udp_src = 4000, udp_dst = 7148, payload_bytes = 0 }
+---local b = tx:alloc(2)
+---b:set_lengths(100)
+---tx:send(b:prepend(head))
+---```
+---@param template daqiri.template of a queue of the same session, without vary
+---@return daqiri.burst # itself
+function burst:prepend(template) end
+
 ---The receive time of each packet; false where it has none: it was made here, or captured without one. With "epoch" times
 ---are absolute: of CLOCK_REALTIME, of a capture as recorded, and on the virtual clock since the session's own epoch.
 ---b:tx_times accepts both.

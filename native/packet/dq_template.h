@@ -24,5 +24,10 @@ int dq_template_new(const uint8_t *bytes, uint32_t len, const dq_vary *vary, uin
 void dq_template_unref(dq_template *t);
 // Fills packets of b from t (lengths too) and advances the template's counters. Needs a single-segment burst.
 int dq_template_fill(dq_template *t, dq_burst *b);
+// Prepends the template's packet, as headers, to each packet of b, in the headroom of its buffer, and sets
+// the lengths and checksums of its IP and UDP headers. Changes all packets or none. INVALID_PARAMETER: the
+// template varies, b has several segments, a packet would be too long or has too little headroom, or others
+// read b. NOT_SUPPORTED: the packets lie in device memory.
+int dq_template_prepend(const dq_template *t, dq_burst *b, dq_diag *diag);
 
 #endif

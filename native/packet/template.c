@@ -206,6 +206,65 @@ int dq_template_fill(dq_template *t, dq_burst *b) {
     return DQ_OK;
 }
 
+// Returns the writable bytes before packet i.
+static uint32_t room_before(const dq_burst *b, uint32_t i, const dq_region **region) {
+    uint64_t off = b->off[0][i];
+    if (!*region || !dqi_region_has(*region, off)) *region = dqi_off_region(b->session, off);
+    const dq_region *r = *region;
+    if (!r) return 0;
+    uint64_t start = dqi_buf_off(r, b->bufs[0][i]) - r->headroom;
+    return off > start ? (uint32_t)(off - start) : 0;
+}
+
+static int check_prepend(const dq_template *t, const dq_burst *b, dq_diag *diag) {
+    const dq_region *region = NULL;
+    if (t->n_vary > 0)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "template: its fields vary, as headers they must not");
+    if (b->nseg != 1 || b->parent || b->slices || b->heads || !dqi_burst_writable(b))
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "template: headers need a burst of one segment, with its own buffers and no other readers");
+    if (b->device_only) return dqi_fail(diag, DQ_NOT_SUPPORTED, "template: the packets lie in device memory");
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (dqi_burst_hole(b, 0, i)) continue;
+        if (room_before(b, i, &region) < t->len)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "template: %u bytes do not fit before packet %u",
+                            t->len, i + 1);
+        if (t->checksums && b->len[0][i] > UINT16_MAX - t->len)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                            "template: packet %u of %u bytes is too long for an IP packet", i + 1,
+                            b->len[0][i]);
+    }
+    return DQ_OK;
+}
+
+// Sets the lengths of the headers at p, which pkt describes, for a frame of len bytes, and its checksums.
+static void set_lengths(uint8_t *p, uint32_t len, const dqi_pkt *pkt) {
+    if (pkt->has & DQ_HAS_IPV4) dqi_put_be16(p + pkt->l3 + 2, (uint16_t)(len - pkt->l3));
+    if (pkt->has & DQ_HAS_IPV6) dqi_put_be16(p + pkt->l3 + 4, (uint16_t)(len - pkt->l3 - DQI_IPV6_LEN));
+    if (pkt->has & DQ_HAS_UDP) dqi_put_be16(p + pkt->l4 + 4, (uint16_t)(len - pkt->l4));
+    dqi_pkt whole;
+    dqi_parse(p, len, &whole);
+    dqi_csum_fill(p, &whole);
+}
+
+int dq_template_prepend(const dq_template *t, dq_burst *b, dq_diag *diag) {
+    dqi_burst_columns(b);
+    int err = check_prepend(t, b, diag);
+    if (err != DQ_OK) return err;
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (dqi_burst_hole(b, 0, i)) continue;
+        b->off[0][i] -= t->len;
+        b->len[0][i] += t->len;
+        uint8_t *p = dqi_bytes(b, 0, i);
+        memcpy(p, t->bytes, t->len);
+        if (t->checksums) set_lengths(p, b->len[0][i], &t->pkt);
+        b->grown |= b->len[0][i] > dqi_off_region(b->session, b->off[0][i])->conf.buf_size;
+    }
+    b->bytes = dqi_burst_sum(b, 0, b->n);
+    return DQ_OK;
+}
+
 // Places b's packets of len bytes without gaps where their buffers are adjacent, so that many packets can be
 // copied as one piece. Their buffers are longer than they are.
 static void pack(dq_burst *b, uint32_t len) {

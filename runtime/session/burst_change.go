@@ -111,6 +111,18 @@ func (b *Burst) Fill(t *Template) error {
 	return b.change("template", t.native.Fill)
 }
 
+// Prepend puts the template's packet, as headers, in front of each packet of the burst.
+func (b *Burst) Prepend(t *Template) error {
+	if t.s != b.s {
+		return invalid("template: it belongs to another session")
+	}
+	defer runtime.KeepAlive(t)
+	if err := b.reads(true); err != nil {
+		return err
+	}
+	return b.change("template", t.native.Prepend)
+}
+
 // Column reads a field of every packet into out, which must have room for all; has[i] is 0 if packet i lacks the field (has may be nil). It returns
 // the number of packets that have it.
 func (b *Burst) Column(f Field, out []uint64, has []uint8) (int, error) {

@@ -322,6 +322,65 @@ static void checksums_left_alone(void) {
     dq_template_unref(t);
 }
 
+// ---- headers before payloads ------------------------------------------------------------------------------
+
+// Headers of every kind before payloads of several lengths, one of them larger than its buffer is with them.
+static void prepended(void) {
+    static const uint32_t lens[] = {1, 33, 100, 1000, 1024};
+    for (int variant = 0; variant < 8; variant++) {
+        uint8_t f[64], payload[1024];
+        bool six = variant & 1;
+        uint8_t proto = variant & 2 ? 6 : 17;
+        uint32_t l3 = variant & 4 ? 18 : 14, head = make(f, six, proto, l3, 0);
+        dq_template *t = new_template(f, head, NULL, 0, 1, 0);
+        dq_burst *x;
+        DQ_EQ(dq_tx_alloc(shop.tx[0][0], 5, &x), DQ_OK);
+        dq_burst_view(x, &v);
+        memset(payload, 0x5a + variant, sizeof payload);
+        for (uint32_t i = 0; i < 5; i++) {
+            memcpy(x->session->base + v.off[0][i], payload, lens[i]);
+            DQ_EQ(dq_burst_set_len(x, 0, i, lens[i]), DQ_OK);
+        }
+        dq_diag d = {{0}};
+        DQ_EQ(dq_template_prepend(t, x, &d), DQ_OK);
+        dq_burst_view(x, &v);
+        for (uint32_t i = 0; i < 5; i++) {
+            const uint8_t *p = bed_bytes(&v, 0, i);
+            DQ_EQ(v.len[0][i], head + lens[i]);
+            DQ_EQ_BYTES(p, f, l3);
+            DQ_EQ_BYTES(p + head, payload, lens[i]);
+            DQ_EQ(bits(p, (l3 + (six ? 4 : 2)) * 8, 16), head + lens[i] - l3 - (six ? 40 : 0));
+            if (proto == 17) DQ_EQ(bits(p, (head - 4) * 8, 16), 8 + lens[i]);
+            check_sums(p, l3, head + lens[i], proto);
+        }
+        DQ_EQ(v.bytes, 5 * head + 1 + 33 + 100 + 1000 + 1024);
+        dq_burst_unref(x);
+        dq_template_unref(t);
+    }
+}
+
+static void prepend_refused(void) {
+    uint8_t f[LEN];
+    dq_vary counter = vary(0, 16, DQ_VARY_INC, 0, 1, UINT64_MAX);
+    uint32_t len = make(f, false, 17, 14, 0);
+    dq_template *varies = new_template(f, len, &counter, 1, 1, 0), *t = new_template(f, len, NULL, 0, 1, 0);
+    dq_diag d = {{0}};
+    dq_burst *x;
+    DQ_EQ(dq_tx_alloc(shop.tx[0][0], 2, &x), DQ_OK);
+    DQ_EQ(dq_burst_set_len(x, 0, -1, 10), DQ_OK);
+    DQ_EQ(dq_template_prepend(varies, x, &d), DQ_INVALID_PARAMETER);
+    for (int k = 0; k < 3; k++)
+        DQ_EQ(dq_template_prepend(t, x, &d), DQ_OK);
+    DQ_EQ(dq_template_prepend(t, x, &d), DQ_INVALID_PARAMETER); // 168 bytes of headroom
+    dq_burst_view(x, &v);
+    DQ_EQ(v.len[0][0], 10 + 3 * len);
+    dqi_burst_share(x);
+    DQ_EQ(dq_template_prepend(t, x, &d), DQ_INVALID_PARAMETER);
+    dq_burst_unref(x);
+    dq_template_unref(varies);
+    dq_template_unref(t);
+}
+
 // ---- refusals ---------------------------------------------------------------------------------------------
 
 static void refused(void) {
@@ -417,6 +476,8 @@ int main(int argc, char **argv) {
     DQ_RUN(checksums);
     DQ_RUN(checksums_left_alone);
     DQ_RUN(left_to_a_device);
+    DQ_RUN(prepended);
+    DQ_RUN(prepend_refused);
     DQ_RUN(refused);
     DQ_RUN(longer_than_a_buffer);
     bed_start(&shop);
