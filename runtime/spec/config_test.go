@@ -40,7 +40,7 @@ func TestValues(t *testing.T) {
 		{"default of meta buffers", tun.TxMetaBuffers, 256},
 		{"default of access", raw.MemoryRegions[1].Access, []string{"local"}},
 		{"default of owned", raw.MemoryRegions[0].Owned, true},
-		{"quoted core", rx.Queues[0].CPUCore, 4},
+		{"core", rx.Queues[0].CPUCore, 4},
 		{"unpinned core", rx.Queues[2].CPUCore, -1},
 		{"core of a direct queue", rx.Queues[3].CPUCore, -1},
 		{"batch of a direct queue", rx.Queues[3].BatchSize, 64},

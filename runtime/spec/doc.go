@@ -43,7 +43,7 @@
 //
 // # Decisions
 //
-//   - Numbers are integers, decimal, 0x, 0o or 0b, quoted or not. 010 is rejected: YAML 1.1
+//   - Numbers are integers, decimal, 0x or 0o, without quotes (YAML 1.2). 010 is rejected: YAML 1.1
 //     and 1.2 parse it differently. yes, no, on and off are booleans for boolean keys, and
 //     text elsewhere.
 //   - A match key with value 0 is rejected. The reference treats it as "any", which

@@ -22,6 +22,7 @@ const (
 type node struct {
 	kind   kind
 	tag    string // of a scalar: str, int, float or bool
+	quoted bool   // a scalar in quotes in YAML: text, whatever it contains
 	text   string
 	pos    Pos
 	fields []field

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,10 @@ func (o *object) boolean(name string) bool {
 	}
 	if s, ok := o.p.scalar(v); ok {
 		b, ok := parseBool(s)
+		if ok && v.n.quoted {
+			o.p.errorf(v.Source, "%s is text: write %t without quotes", v.n.describe(), b)
+			return b
+		}
 		if ok {
 			return b
 		}
@@ -182,7 +187,10 @@ func (p *parser) choice(v value) string {
 	return ""
 }
 
-// integer accepts decimal, 0x, 0o and 0b numbers, quoted or not.
+// wholeNumber matches an integer of YAML 1.2.
+var wholeNumber = regexp.MustCompile(`^[-+]?(0x[0-9a-fA-F]+|0o[0-7]+|[0-9]+)$`)
+
+// integer accepts integers of YAML 1.2: decimal, 0x and 0o.
 func (p *parser) integer(v value) (int64, bool) {
 	lo, hi := v.key.Lo, v.key.Hi
 	s, ok := p.scalar(v)
@@ -194,11 +202,15 @@ func (p *parser) integer(v value) (int64, bool) {
 		p.errorf(v.Source, "%s: a leading zero may mean octal; write it without, or 0o", s)
 		return 0, false
 	}
-	i, err := strconv.ParseInt(s, 0, 64)
-	if err, isNum := err.(*strconv.NumError); isNum && err.Err == strconv.ErrSyntax {
+	if !wholeNumber.MatchString(s) {
 		p.errorf(v.Source, "%s is not a whole number", v.n.describe())
 		return 0, false
 	}
+	if v.n.quoted {
+		p.errorf(v.Source, "%s is text: write the number without quotes", v.n.describe())
+		return 0, false
+	}
+	i, err := strconv.ParseInt(s, 0, 64)
 	if err != nil || i < lo || i > hi {
 		if lo == hi {
 			p.errorf(v.Source, "%s is not supported, only %d is", s, lo)

@@ -9,11 +9,8 @@ import (
 // schemaObject is a JSON object.
 type schemaObject = map[string]any
 
-// Patterns of numbers written as text.
-const (
-	wholeNumber = `[+-]?(0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|0|[1-9][0-9]*)`
-	anyNumber   = `\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`
-)
+// anyNumber is the pattern of a number written as text.
+const anyNumber = `\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`
 
 // valueSchemas maps types to schemas, except types whose schema depends on the row.
 var valueSchemas = map[keyType]schemaObject{
@@ -128,12 +125,10 @@ func (k *Key) value(t keyType, ref func(*Section) schemaObject) schemaObject {
 		return ref(k.Map)
 	case typeChoice:
 		return schemaObject{"enum": k.spellings()}
-	case typeInteger, typePorts:
-		pattern := "^" + wholeNumber + "$"
-		if t == typePorts {
-			pattern = "^(" + wholeNumber + "|[0-9]+ *- *[0-9]+)$"
-		}
-		return schemaObject{"type": []string{"integer", "string"}, "minimum": k.Lo, "maximum": k.Hi, "pattern": pattern}
+	case typeInteger:
+		return schemaObject{"type": "integer", "minimum": k.Lo, "maximum": k.Hi}
+	case typePorts:
+		return schemaObject{"type": []string{"integer", "string"}, "minimum": k.Lo, "maximum": k.Hi, "pattern": "^[0-9]+ *- *[0-9]+$"}
 	}
 	return valueSchemas[t]
 }

@@ -119,7 +119,7 @@ func (b *builder) build(y *yaml.Node, path string, depth int) *node {
 }
 
 func (b *builder) scalar(y *yaml.Node, path string) *node {
-	n := &node{kind: kindScalar, text: y.Value, pos: b.pos(y)}
+	n := &node{kind: kindScalar, text: y.Value, pos: b.pos(y), quoted: y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0}
 	switch tag := y.ShortTag(); tag {
 	case "!!null":
 		n.kind = kindNull
