@@ -159,6 +159,18 @@ r:free()
 t.raises("burst already freed at bursts.lua:", function() return p:u8(0) end)
 t.raises("already freed", function() r:free() end)
 
+-- headers before payloads
+local head = tx:template{ eth_dst = "02:00:00:00:00:02", ipv4_src = "10.0.0.1", ipv4_dst = "10.0.0.2", udp_src = 1, udp_dst = 2, payload_bytes = 0 }
+local b3 = tx:alloc(2)
+b3:set_lengths({ 4, 100 })
+b3:packet(1):set_bytes(0, "data")
+t.equal(b3:prepend(head):lengths(), { 46, 142 })
+t.equal({ b3:packet(1):bytes(42, 4), b3:packet(1):u16(16), b3:packet(2):u16(38), b3:count("ipv4_dst == 10.0.0.2 and udp_dst == 2") }, { "data", 32, 108, 2 })
+b3:prepend(head):prepend(head)
+t.raises("42 bytes do not fit before packet 1", function() b3:prepend(head) end)
+t.raises("its fields vary", function() b3:prepend(tx:template{ bytes = ("x"):rep(8), vary = { { bit_offset = 0, bit_width = 8 } } }) end)
+b3:free()
+
 -- lengths and times of a burst to send; a whole packet as bytes
 local b2 = tx:alloc(2)
 b2:fill(tx:template{ bytes = ("x"):rep(64) })
