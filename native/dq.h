@@ -6,9 +6,11 @@
 #include "core/dq_burst.h"
 #include "core/dq_core.h"
 #include "core/dq_ledger.h"
+#include "crash_reporter.h"
 #include "cuda/dq_cuda.h"
 #include "engine/dpdk/dq_dpdk.h"
 #include "engine/replay/dq_replay.h"
+#include "gpunetio/host/dq_gn.h"
 #include "packet/dq_ops.h"
 #include "packet/dq_rules.h"
 #include "packet/dq_template.h"
@@ -19,9 +21,7 @@
 #include "pipeline/dq_rma.h"
 #include "pipeline/dq_session.h"
 #include "program/dq_program.h"
-#include "gpunetio/host/dq_gn.h"
 #include "reorder/dq_reorder.h"
-#include "crash_reporter.h"
 #include "writer/dq_writer.h"
 
 #endif

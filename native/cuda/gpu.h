@@ -3,8 +3,8 @@
 #define DQI_CUDA_GPU_H
 
 #include "core/atomics.h"
-#include "cuda/driver.h"
 #include "cuda/dq_cuda.h"
+#include "cuda/driver.h"
 
 #define DQI_MAX_GPUS    16
 #define DQI_MAX_MODULES 16

@@ -1,8 +1,8 @@
 // loops.c: every conversion of k_convert.h as a loop for each instruction set, and their selection. The
 // compiler vectorizes the plain loops: all levels have the same source.
-#include "kernels/kernels.h"
 #include "core/cpu_target.h"
 #include "kernels/k_convert.h"
+#include "kernels/kernels.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // membership.c: a query is answered after a random delay, each change is reported twice, with a random delay
 // between. Everything due at the same time goes into one report, one record per member.
-#include "packet/dq_rules.h"
 #include "neighbour/membership.h"
+#include "packet/dq_rules.h"
 
 #include <errno.h>
 #include <stdlib.h>

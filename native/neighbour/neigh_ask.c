@@ -1,6 +1,6 @@
 // neigh_ask.c: requests for a neighbour's Ethernet address, and parsing of their answers (neigh.h).
-#include "packet/dq_rules.h"
 #include "neighbour/neigh.h"
+#include "packet/dq_rules.h"
 
 enum { TYPE_ARP = 0x0806, ARP_LEN = 28, ARP_REQUEST = 1, ARP_REPLY = 2 };
 enum { SOLICITATION = 135, ADVERTISEMENT = 136, ND_LEN = 24, OPTION_LEN = 8, HOP_LIMIT = 255 };

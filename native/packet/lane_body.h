@@ -126,8 +126,8 @@ static void NAME(part)(const dqi_lanes *l, const dqi_col *words, bool little, ui
         SOME AT(out) = WIRE(CONST_AT(words)) << left >> right;
 }
 
-#include "packet/lane_match.h"
 #include "packet/lane_keys.h"
+#include "packet/lane_match.h"
 #include "packet/lane_patch.h"
 
 #define ENTRY(op, ...) [op] = NAME(op),

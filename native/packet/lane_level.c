@@ -3,9 +3,9 @@
 // The portable level is two lanes wide, which suits every 64-bit processor; x86-64 also has AVX2 if
 // supported. AVX-512 was measured and is no faster: most of the time is spent moving packets' words into
 // columns.
-#include "packet/lanes.h"
-#include "packet/lane_ops.h"
 #include "core/cpu_target.h"
+#include "packet/lane_ops.h"
+#include "packet/lanes.h"
 
 static uint64_t floor_div(int64_t a, int64_t b) {
     if (b == -1) return 0 - (uint64_t)a; // INT64_MIN / -1 overflows

@@ -62,8 +62,7 @@ const dqi_pkt *dqi_lanes_odd(dqi_lanes *l, uint32_t lane) {
     return &l->odd[lane];
 }
 
-// ---- field positions
-// ---------------------------------------------------------------------------------------
+// ---- field positions --------------------------------------------------------------------------------------
 
 // Returns the plain lanes that satisfy a field's need.
 static uint64_t lanes_with(const dqi_lanes *l, uint8_t need) {

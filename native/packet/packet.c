@@ -3,8 +3,8 @@
 // One pass from the outermost header inwards; each step works on [off, end) and narrows end by the headers'
 // lengths, so that no later step can read past it. The most common frame takes a fast path with fixed
 // offsets; a property test compares the fast path with the general one.
-#include "packet/dq_rules.h"
 #include "packet/packet.h"
+#include "packet/dq_rules.h"
 
 enum { MAX_VLANS = 2, MAX_IPV6_EXTENSIONS = 8 };
 

@@ -1,6 +1,6 @@
 // rss.c: the Toeplitz hash: key, table, and its input bytes.
-#include "packet/dq_rules.h"
 #include "packet/rss.h"
+#include "packet/dq_rules.h"
 
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 // template.c: templates: a packet to send many times, with fields that vary from packet to packet.
-#include "packet/dq_template.h"
-#include "core/dq_core.h"
 #include "packet/template.h"
+#include "core/dq_core.h"
 #include "core/err.h"
+#include "packet/dq_template.h"
 #include "packet/field.h"
 #include "packet/packet.h"
 

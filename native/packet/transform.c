@@ -1,7 +1,7 @@
 // transform.c: pushes and pops VLAN tags and tunnels of one frame.
-#include "core/dq_ledger.h"
-#include "core/dq_core.h"
 #include "packet/transform.h"
+#include "core/dq_core.h"
+#include "core/dq_ledger.h"
 #include "core/err.h"
 #include "packet/packet.h"
 #include "packet/rss.h"

@@ -3,8 +3,8 @@
 // In plain frames (lanes.h) the field lies in the same 8 bytes of all packets: they are changed together,
 // with the checksums that cover them. Other frames, fields beyond the headers and fields that control
 // checksum coverage are set one by one.
-#include "program/dq_program.h"
 #include "program/burst_ops.h"
+#include "program/dq_program.h"
 
 enum { IP_CSUM = 24 }; // of plain frames
 

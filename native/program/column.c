@@ -1,8 +1,8 @@
 // column.c: burst verbs: a field or number of every packet as a column, a condition as a list of indices or a
 // count, a field set in all.
 #include "core/burst.h"
-#include "program/expr.h"
 #include "program/burst_ops.h"
+#include "program/expr.h"
 
 #include <string.h>
 

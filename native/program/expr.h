@@ -8,8 +8,8 @@
 #include "core/burst.h"
 #include "core/dq_core.h"
 #include "packet/dq_rules.h"
-#include "program/dq_program.h"
 #include "packet/lanes.h"
+#include "program/dq_program.h"
 
 // Returns the field that a LOAD reads.
 static inline dq_field dqi_insn_field(const dq_insn *i) {

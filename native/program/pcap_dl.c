@@ -6,8 +6,8 @@
 // The ABI used is libpcap's stable one: opaque handles, and struct bpf_program with instructions laid out as
 // dq_cbpf_insn (pcap/bpf.h). The library stays open for the life of the process. Its compiler has global
 // state before version 1.8, so a lock serializes it.
-#include "program/cbpf.h"
 #include "core/err.h"
+#include "program/cbpf.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

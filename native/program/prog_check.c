@@ -4,8 +4,8 @@
 // up to a jump's target does not change the stack below the jump's condition, so that lanes that jump and
 // those that don't can share a stack.
 #include "core/err.h"
-#include "program/expr.h"
 #include "packet/lane_ops.h"
+#include "program/expr.h"
 
 #include <string.h>
 

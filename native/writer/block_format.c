@@ -1,8 +1,8 @@
 // block_format.c: fixed offsets, little endian; BLOCKS.md documents the tables.
-#include "reorder/dq_reorder.h"
-#include "core/dq_burst.h"
 #include "writer/block_format.h"
 #include "core/byteorder.h"
+#include "core/dq_burst.h"
+#include "reorder/dq_reorder.h"
 
 #include <string.h>
 

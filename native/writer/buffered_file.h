@@ -3,8 +3,8 @@
 #ifndef DQI_BUFFERED_FILE_H
 #define DQI_BUFFERED_FILE_H
 
-#include "writer/disk.h"
 #include "writer/burst_op.h"
+#include "writer/disk.h"
 #include "writer/staging.h"
 
 #define DQI_BUFFER_BYTES DQI_STAGING_BYTES

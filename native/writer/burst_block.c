@@ -1,7 +1,7 @@
 // burst_block.c: a reordered burst as a block (BLOCKS.md), for consumers that build files themselves.
-#include "writer/dq_writer.h"
-#include "writer/block_format.h"
 #include "core/burst.h"
+#include "writer/block_format.h"
+#include "writer/dq_writer.h"
 
 _Static_assert(DQ_BLOCK_FILE_HEADER == DQI_BLOCK_PAGE, "the file header is a page");
 

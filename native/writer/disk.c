@@ -5,8 +5,8 @@
 // unaligned one at the end of a flush is buffered: the kernel keeps both views of a file coherent (a direct
 // write first writes back and drops the cached pages it covers). There is no fsync: data survive the process,
 // not a power failure.
-#include "core/thread.h"
 #include "writer/disk.h"
+#include "core/thread.h"
 #include "pipeline/poller.h"
 
 #include <errno.h>

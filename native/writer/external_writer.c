@@ -4,12 +4,12 @@
 // Ledger: the nodes count `in` and packets that found the ring full; dq_external_give counts `in` of bursts
 // from scripts; the consumer counts the rest. A consumer that must not block a queue (policy drop) drops
 // packets itself when it has no space, so that the ring, and with it the queue's memory, stays free.
-#include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
 #include "core/counters.h"
 #include "core/err.h"
-#include "pipeline/poller.h"
 #include "pipeline/consumer.h"
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/poller.h"
 #include "writer/staged.h"
 
 #include <errno.h>

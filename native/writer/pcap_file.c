@@ -6,8 +6,8 @@
 // its first packet. Runs on the writer's thread.
 #include "writer/pcap_file.h"
 #include "capture/capture_file.h"
-#include "core/peers.h"
 #include "core/byteorder.h"
+#include "core/peers.h"
 #include "pipeline/engine.h"
 #include "pipeline/queue.h"
 #include "writer/format.h"

@@ -7,8 +7,8 @@
 // readers can follow the stream. Lengths and checksums are correct. Writer's thread.
 #include "writer/pseudo_header.h"
 #include "core/peers.h"
-#include "pipeline/engine.h"
 #include "packet/packet.h"
+#include "pipeline/engine.h"
 #include "pipeline/queue.h"
 
 #include <arpa/inet.h>

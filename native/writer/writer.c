@@ -3,15 +3,15 @@
 // The queue's poller only passes on a reference; copying, formatting and system calls run on the dirs'
 // threads, so a slow disk does not block the queue. Ring entries are preallocated and recycled: that bounds
 // the writer's memory, and records the arrival time for packets without a receive time.
-#include "pipeline/dq_pipeline.h"
 #include "writer/writer.h"
 #include "core/burst.h"
-#include "pipeline/engine.h"
-#include "pipeline/iface.h"
-#include "pipeline/queue.h"
 #include "core/err.h"
 #include "core/region.h"
 #include "cuda/memory.h"
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
 #include "pipeline/stage.h"
 
 #include <errno.h>

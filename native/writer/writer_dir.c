@@ -1,12 +1,12 @@
 // writer_dir.c: one folder of a writer: its thread, its files, and handling of write errors.
-#include "core/thread.h"
+#include "core/burst.h"
 #include "core/clock.h"
 #include "core/err.h"
-#include "writer/writer.h"
-#include "core/burst.h"
+#include "core/thread.h"
 #include "cuda/mover.h"
 #include "pipeline/poller.h"
 #include "pipeline/stage.h"
+#include "writer/writer.h"
 
 #include <errno.h>
 #include <inttypes.h>

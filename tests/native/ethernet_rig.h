@@ -3,12 +3,12 @@
 #ifndef ETHERNET_RIG_H
 #define ETHERNET_RIG_H
 
-#include "dqtest.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
-#include "pipeline/queue.h"
-#include "engine/ethernet/ethernet.h"
 #include "core/region.h"
+#include "dqtest.h"
+#include "engine/ethernet/ethernet.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
 
 enum { DEVICE_QUEUES = 2, DEPTH = 512, QUEUES = 3 };
 

@@ -110,8 +110,7 @@ static inline void rig_end(rig_launch *l) {
 // Limits that no test reaches unless it means to: 10^9 tries, or none.
 #define RIG_FOREVER 1000000000000ull
 
-// ---- a context, as the proxy has it
-// ------------------------------------------------------------------------------
+// ---- a context, as the proxy has it -----------------------------------------------------------------------
 
 typedef struct rig_context {
     void *block;

@@ -7,10 +7,10 @@
 
 #include "core/atomics.h"
 #include "core/counters.h"
+#include "core/session.h"
+#include "engine/ethernet/ethernet.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
-#include "engine/ethernet/ethernet.h"
-#include "core/session.h"
 
 #define DQI_DPDK_ABI   11
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"

@@ -1,15 +1,15 @@
 // engine_dpdk.c: the dpdk engine's part in this binary: loads libdaqiri_dpdk.so, whose driver serves the
 // common part of raw Ethernet (ethernet.h).
 #include "core/dq_burst.h"
+#include "core/err.h"
+#include "core/region.h"
+#include "core/session.h"
+#include "engine/dpdk/dpdk_abi.h"
+#include "packet/layers.h"
 #include "pipeline/actions.h"
 #include "pipeline/engine.h"
-#include "core/err.h"
-#include "packet/layers.h"
-#include "engine/dpdk/dpdk_abi.h"
 #include "pipeline/queue.h"
-#include "core/region.h"
 #include "pipeline/responder.h"
-#include "core/session.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,15 +2,15 @@
 // into a fanout group if there are several, and one socket for each transmit queue (afpacket_tx.c).
 //
 // AF_PACKET is a tap: the kernel's protocols also receive these frames.
-#include "core/dq_burst.h"
 #include "engine/ethernet/afpacket_port.h"
+#include "core/dq_burst.h"
 #include "core/err.h"
-#include "engine/ethernet/kernel_groups.h"
-#include "engine/ethernet/afpacket_ring.h"
-#include "engine/ethernet/afpacket_tx.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
 #include "core/session.h"
+#include "engine/ethernet/afpacket_ring.h"
+#include "engine/ethernet/afpacket_tx.h"
+#include "engine/ethernet/kernel_groups.h"
+#include "pipeline/queue.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

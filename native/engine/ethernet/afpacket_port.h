@@ -3,8 +3,8 @@
 #define DQI_AFPACKET_PORT_H
 
 #include "core/counters.h"
-#include "pipeline/iface.h"
 #include "engine/ethernet/ethernet.h"
+#include "pipeline/iface.h"
 
 extern const dqi_port_driver dqi_driver_packet;
 

@@ -2,10 +2,10 @@
 // whole blocks, and in quiet times the last one is a millisecond or more late. The kernel marks the work left
 // undone in each frame: a stripped VLAN tag, an incomplete checksum, segmentation.
 #include "engine/ethernet/afpacket_ring.h"
-#include "packet/packet.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
 #include "core/session.h"
+#include "packet/packet.h"
+#include "pipeline/queue.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 
 #include "core/clock.h"
 #include "core/counters.h"
-#include "pipeline/iface.h"
 #include "engine/ethernet/ethernet.h"
+#include "pipeline/iface.h"
 
 #define DQI_PACKET_ALONE     (-1) // no fanout group
 #define DQI_PACKET_NEW_GROUP (-2) // a new group, numbered by the kernel from 0

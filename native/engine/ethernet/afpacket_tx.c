@@ -1,9 +1,9 @@
 // afpacket_tx.c: sendmmsg copies 64 frames per call past the queueing discipline to the device. The kernel
 // checks each against the current MTU. Frames sent this way are not received again and are invisible to
 // tcpdump on this host.
-#include "core/dq_burst.h"
 #include "engine/ethernet/afpacket_tx.h"
 #include "core/burst.h"
+#include "core/dq_burst.h"
 #include "pipeline/queue.h"
 
 #include <errno.h>

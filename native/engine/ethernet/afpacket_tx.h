@@ -3,8 +3,8 @@
 #define DQI_AFPACKET_TX_H
 
 #include "core/counters.h"
-#include "pipeline/iface.h"
 #include "engine/ethernet/ethernet.h"
+#include "pipeline/iface.h"
 
 // Opens a socket for q on the interface with this index. Returns 0 or an errno.
 int dqi_afpacket_tx_open(dq_queue *q, int index);

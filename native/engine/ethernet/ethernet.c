@@ -1,10 +1,10 @@
 // ethernet.c: setup of a raw Ethernet interface (port, queues, rules) and calls to its driver. ethernet_rx.c
 // receives packets.
 #include "core/err.h"
-#include "pipeline/queue.h"
 #include "engine/ethernet/ethernet_rx.h"
 #include "engine/ethernet/heads.h"
 #include "engine/ethernet/kernel_groups.h"
+#include "pipeline/queue.h"
 #include "pipeline/responder.h"
 
 #include <errno.h>

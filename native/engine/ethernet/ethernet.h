@@ -16,8 +16,8 @@
 #ifndef DQI_ETHERNET_H
 #define DQI_ETHERNET_H
 
-#include "core/dq_burst.h"
 #include "core/counters.h"
+#include "core/dq_burst.h"
 #include "core/origin.h"
 #include "core/socket_addr.h"
 #include "pipeline/engine.h"

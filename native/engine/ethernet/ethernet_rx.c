@@ -4,17 +4,17 @@
 // A read returns up to 256 pieces of a device queue. Each step processes all of them: restoring VLAN tags,
 // classification and, for each destination queue, buffer allocation and copies. Each step updates the
 // counters once.
-#include "core/dq_burst.h"
 #include "engine/ethernet/ethernet_rx.h"
-#include "engine/ethernet/heads.h"
-#include "pipeline/actions.h"
 #include "core/burst.h"
-#include "pipeline/engine.h"
-#include "packet/packet.h"
-#include "pipeline/queue.h"
-#include "core/peers.h"
 #include "core/clock.h"
+#include "core/dq_burst.h"
+#include "core/peers.h"
 #include "cuda/mover.h"
+#include "engine/ethernet/heads.h"
+#include "packet/packet.h"
+#include "pipeline/actions.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
 
 #include <string.h>
 

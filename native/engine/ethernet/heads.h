@@ -7,8 +7,8 @@
 #ifndef DQI_ETHERNET_HEADS_H
 #define DQI_ETHERNET_HEADS_H
 
-#include "engine/ethernet/ethernet_rx.h"
 #include "core/region.h"
+#include "engine/ethernet/ethernet_rx.h"
 
 // Returns the host address of the head of the packet in this buffer.
 static inline uint8_t *dqi_head_of(const dq_region *r, uint32_t buf) {

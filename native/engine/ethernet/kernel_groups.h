@@ -4,8 +4,8 @@
 #define DQI_KERNEL_GROUPS_H
 
 #include "core/counters.h"
-#include "pipeline/iface.h"
 #include "engine/ethernet/ethernet.h"
+#include "pipeline/iface.h"
 
 // dqi_port_driver.multicast of drivers whose interface address is the name of a Linux interface.
 int dqi_kernel_multicast(dqi_port *p, const char *group, const char *source, bool join, dq_diag *diag);

@@ -5,11 +5,11 @@
 // them into the inbox of a receive queue, which the receiver's poller empties. If both regions have the same
 // kind and size and the burst has no other reference, it is passed by reference with its buffers; otherwise
 // the receiver copies the packets into its own region.
-#include "pipeline/engine.h"
 #include "core/err.h"
-#include "engine/loop/loop.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
+#include "engine/loop/loop.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
 #include "pipeline/responder.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 #ifndef DQI_LOOP_H
 #define DQI_LOOP_H
 
-#include "core/dq_ledger.h"
-#include "core/dq_core.h"
 #include "core/burst.h"
+#include "core/dq_core.h"
+#include "core/dq_ledger.h"
 #include "pipeline/flows.h"
 #include "pipeline/inbox.h"
 

@@ -4,13 +4,13 @@
 // the same packets as any other run. Each transmit queue has one wire with a ledger line of its own: `in`
 // counts packets offered, duplicates and the extra copies for a hub's receivers; `out` counts packets that
 // reached a receive queue.
-#include "core/dq_burst.h"
 #include "core/counters.h"
-#include "pipeline/iface.h"
-#include "engine/loop/loop.h"
-#include "pipeline/queue.h"
+#include "core/dq_burst.h"
 #include "core/region.h"
+#include "engine/loop/loop.h"
 #include "packet/template.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,16 +4,16 @@
 //
 // Packets are never lost for lack of room: the file waits while a queue that is read has no free buffer or
 // descriptor.
-#include "core/dq_burst.h"
 #include "core/burst.h"
-#include "pipeline/engine.h"
+#include "core/dq_burst.h"
 #include "core/err.h"
-#include "pipeline/queue.h"
-#include "engine/ethernet/ethernet.h"
 #include "core/region.h"
+#include "engine/ethernet/ethernet.h"
+#include "engine/ethernet/ethernet_rx.h"
 #include "engine/replay/replay.h"
 #include "engine/replay/replay_udp.h"
-#include "engine/ethernet/ethernet_rx.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // readahead.c: `filled` and `taken` count chunks; each has a single writer.
-#include "core/thread.h"
 #include "engine/replay/readahead.h"
 #include "core/err.h"
+#include "core/thread.h"
 #include "pipeline/poller.h"
 #include "pipeline/queue.h"
 

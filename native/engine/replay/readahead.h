@@ -6,8 +6,8 @@
 #ifndef DQI_READAHEAD_H
 #define DQI_READAHEAD_H
 
-#include "pipeline/iface.h"
 #include "core/wake.h"
+#include "pipeline/iface.h"
 
 #include <pthread.h>
 

@@ -3,8 +3,8 @@
 #define DQI_REPLAY_H
 
 #include "capture/capture_file.h"
-#include "engine/replay/dq_replay.h"
 #include "core/counters.h"
+#include "engine/replay/dq_replay.h"
 #include "engine/replay/readahead.h"
 #include "engine/replay/remarks.h"
 

@@ -1,12 +1,12 @@
 // replay_udp.c: a server receives datagrams sent to its port: at its local address (any, if unspecified) and
 // at the groups that it joined. A client receives those from its remote address, sent to its local address if
 // it has one. A capture does not contain the addresses of its host.
-#include "core/dq_ledger.h"
-#include "core/dq_core.h"
 #include "engine/replay/replay_udp.h"
+#include "core/dq_core.h"
+#include "core/dq_ledger.h"
 #include "core/err.h"
-#include "pipeline/iface.h"
 #include "packet/packet.h"
+#include "pipeline/iface.h"
 
 #include <errno.h>
 #include <stdio.h>

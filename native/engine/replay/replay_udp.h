@@ -2,9 +2,9 @@
 #ifndef DQI_REPLAY_UDP_H
 #define DQI_REPLAY_UDP_H
 
-#include "core/dq_ledger.h"
-#include "core/dq_core.h"
 #include "core/atomics.h"
+#include "core/dq_core.h"
+#include "core/dq_ledger.h"
 #include "neighbour/group.h"
 
 #define DQI_REPLAY_ADDRS  4 // addresses of a host

@@ -7,12 +7,12 @@
 // for UDP peers connected explicitly; the interface's own UDP socket is connection 0. This file is the engine
 // table; see socket_state.h for the parts and their threads.
 #include "core/dq_burst.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
 #include "engine/socket/socket_conn.h"
 #include "engine/socket/socket_open.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
+#include "pipeline/engine.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>

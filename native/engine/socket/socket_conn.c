@@ -1,10 +1,10 @@
 // socket_conn.c: start and end of connections, and the control calls. conn_table.h implements the table.
-#include "pipeline/dq_pipeline.h"
-#include "core/err.h"
 #include "engine/socket/socket_conn.h"
+#include "core/err.h"
 #include "engine/socket/socket_open.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
+#include "pipeline/dq_pipeline.h"
 
 #include <errno.h>
 #include <string.h>

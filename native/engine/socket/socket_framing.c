@@ -1,5 +1,5 @@
-#include "pipeline/dq_session.h"
 #include "engine/socket/socket_framing.h"
+#include "pipeline/dq_session.h"
 
 #include <string.h>
 

@@ -8,10 +8,10 @@
 //
 // Messages read but not yet delivered, for lack of room or buffers, stay in place in msgs[at..n_read). The
 // queue holds each super-buffer of its stock and of each waiting message.
-#include "pipeline/engine.h"
+#include "core/peers.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
-#include "core/peers.h"
+#include "pipeline/engine.h"
 
 #include <errno.h>
 #include <netinet/udp.h>

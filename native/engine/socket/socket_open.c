@@ -3,8 +3,8 @@
 // UDP has one socket per receive queue (those of a server share its port by SO_REUSEPORT; the kernel
 // distributes the peers). TCP has one listening socket or, for a client, one connection per queue pair, made
 // after the start.
-#include "core/err.h"
 #include "engine/socket/socket_open.h"
+#include "core/err.h"
 #include "engine/socket/socket_state.h"
 
 #include <errno.h>

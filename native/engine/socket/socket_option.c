@@ -1,9 +1,9 @@
 // socket_option.c: socket creation, kernel buffers, setsockopt pass-through. Options set on an interface are
 // stored for later connections and reconnects.
+#include "core/peers.h"
 #include "engine/socket/socket_conn.h"
 #include "engine/socket/socket_open.h"
 #include "engine/socket/socket_state.h"
-#include "core/peers.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>

@@ -9,8 +9,8 @@
 #include "engine/socket/socket_state.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPTS  16                 // connections accepted in a turn

@@ -10,13 +10,13 @@
 #include <poll.h>
 
 #include "core/clock.h"
-#include "pipeline/conn_table.h"
-#include "pipeline/iface.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
 #include "core/session.h"
 #include "core/socket_addr.h"
 #include "engine/socket/socket_framing.h"
+#include "pipeline/conn_table.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

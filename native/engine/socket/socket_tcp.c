@@ -4,9 +4,9 @@
 // they have room, and nothing else is read until all are delivered. With framing, bytes are read into one
 // buffer of the connection and cut in place: messages are slices, and the buffer is held by every burst that
 // has some of them, and by the connection while it has unread bytes.
+#include "core/peers.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
-#include "core/peers.h"
 
 #include <errno.h>
 #include <linux/tcp.h>

@@ -3,9 +3,9 @@
 // A receive queue keeps a stock of free buffers that recvmmsg fills: message k uses buffer stock[k] and that
 // buffer's entry in the table of peers. When the region has no free buffer, datagrams stay in the kernel,
 // which counts its drops.
+#include "core/peers.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
-#include "core/peers.h"
 
 #include <errno.h>
 #include <netinet/udp.h>

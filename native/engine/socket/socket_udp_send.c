@@ -4,9 +4,9 @@
 // kernel's stack once and is segmented at the device, which is several times cheaper. The last packet of a
 // run may be shorter. If the kernel rejects the segmentation (longer than the path's MTU, a device without
 // checksum offload), the run and all later packets of that length are sent one by one.
+#include "core/peers.h"
 #include "engine/socket/socket_packets.h"
 #include "engine/socket/socket_state.h"
-#include "core/peers.h"
 
 #include <errno.h>
 #include <netinet/udp.h>

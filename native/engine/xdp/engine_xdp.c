@@ -1,9 +1,9 @@
 // engine_xdp.c: raw Ethernet on any Linux interface: ethernet.h with the best driver that the interface
 // supports.
-#include "pipeline/engine.h"
-#include "engine/ethernet/afpacket_port.h"
 #include "core/ptp.h"
+#include "engine/ethernet/afpacket_port.h"
 #include "engine/xdp/xsk_driver.h"
+#include "pipeline/engine.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #define DQI_STEER_SETS_H
 
 #include "core/dq_core.h"
+#include "engine/xdp/steer_map.h"
 #include "packet/dq_rules.h"
 #include "packet/match_key.h"
-#include "engine/xdp/steer_map.h"
 
 typedef struct steer_held {
     steer_entry entry;

@@ -3,8 +3,8 @@
 // A sender in another namespace or virtual machine stores only the pseudo-header sum in the UDP or TCP
 // checksum, and AF_XDP does not report it. A checksum equal to that sum is computed; one that is equal by
 // chance is recomputed to the same value.
-#include "packet/packet.h"
 #include "engine/xdp/xsk.h"
+#include "packet/packet.h"
 
 enum { UDP_CHECKSUM = 6, TCP_CHECKSUM = 16 }; // offset in the header
 

@@ -1,14 +1,14 @@
 // xsk_driver.c: AF_XDP driver of ethernet.h: device properties, assignment of regions, configuration of the
 // eBPF program.
 #include "engine/xdp/xsk_driver.h"
-#include "pipeline/actions.h"
 #include "core/err.h"
-#include "engine/ethernet/kernel_groups.h"
-#include "packet/layers.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
+#include "engine/ethernet/kernel_groups.h"
 #include "engine/xdp/steer_map.h"
 #include "engine/xdp/xsk.h"
+#include "packet/layers.h"
+#include "pipeline/actions.h"
+#include "pipeline/queue.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

@@ -1,11 +1,11 @@
 // xsk_regions.c: placement of received frames. Device queue l is assigned to receive queue l % n_rx: the
 // kernel fills buffers of that queue's region if it is suitable, else those of a staging region.
-#include "pipeline/engine.h"
 #include "core/err.h"
-#include "pipeline/queue.h"
-#include "engine/xdp/xsk_driver.h"
 #include "core/region.h"
 #include "engine/xdp/xsk.h"
+#include "engine/xdp/xsk_driver.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 // The kernel completes descriptors in order (where it does not, it has copied them before), so a count of
 // completions identifies the finished bursts. Queues that share a socket serialize with a try-lock.
 #include "core/dq_burst.h"
-#include "pipeline/queue.h"
 #include "engine/xdp/xsk.h"
 #include "packet/packet.h"
+#include "pipeline/queue.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

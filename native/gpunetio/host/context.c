@@ -3,11 +3,11 @@
 // A context lives as long as its caller or one of its stages, which end with the session; the memory of a
 // kernel that never ends is kept as long as the process.
 #include "gpunetio/host/context.h"
-#include "gpunetio/host/tx_remote.h"
 #include "compute/compute.h"
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/memory.h"
+#include "gpunetio/host/tx_remote.h"
 #include "pipeline/conn_table.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"

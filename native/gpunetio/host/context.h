@@ -8,10 +8,10 @@
 #include "cuda/gpu.h"
 #include "gpunetio/device/gn_check.h"
 #include "gpunetio/device/gn_context.h"
+#include "gpunetio/host/dq_gn.h"
 #include "pipeline/op.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage.h"
-#include "gpunetio/host/dq_gn.h"
 
 #include <pthread.h>
 

@@ -7,8 +7,8 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/thread.h"
-#include "pipeline/op.h"
 #include "gpunetio/host/worker.h"
+#include "pipeline/op.h"
 
 #include <errno.h>
 #include <poll.h>

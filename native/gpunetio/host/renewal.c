@@ -1,8 +1,8 @@
 // renewal.c: restarts a context whose kernel has died. The block then has no other writer: rings restart in
 // the same memory, with the tickets after those already taken, so that counters and ledger lines continue.
+#include "gpunetio/host/context.h"
 #include "pipeline/poller.h"
 #include "pipeline/stage.h"
-#include "gpunetio/host/context.h"
 
 void dqi_gn_break(dq_gn *g) {
     atomic_store(&g->died, true);

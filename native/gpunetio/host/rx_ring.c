@@ -2,10 +2,10 @@
 // and references the burst until the kernel has released all of them, which its poll checks.
 #include "core/clock.h"
 #include "core/err.h"
+#include "gpunetio/host/context.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/engine.h"
 #include "pipeline/stage_queue.h"
-#include "gpunetio/host/context.h"
 
 #include <errno.h>
 #include <stdlib.h>

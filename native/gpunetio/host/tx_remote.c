@@ -3,10 +3,10 @@
 //
 // Inline bytes and discarded results of atomics need registered memory: words in a buffer of the queue, a
 // part per pending operation.
+#include "gpunetio/host/tx_remote.h"
 #include "core/region.h"
 #include "pipeline/op.h"
 #include "pipeline/queue.h"
-#include "gpunetio/host/tx_remote.h"
 
 #include <string.h>
 

@@ -11,14 +11,14 @@
 // parts: packets queued behind them would wait for these.
 #include "core/clock.h"
 #include "core/err.h"
-#include "pipeline/engine.h"
-#include "pipeline/iface.h"
-#include "pipeline/poller.h"
-#include "pipeline/stage_queue.h"
 #include "gpunetio/host/context.h"
 #include "gpunetio/host/tx_memory.h"
 #include "gpunetio/host/tx_remote.h"
 #include "gpunetio/host/tx_timers.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/poller.h"
+#include "pipeline/stage_queue.h"
 #include "writer/burst_op.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 // tx_timers.c: a histogram per kind of operation.
+#include "gpunetio/host/tx_timers.h"
 #include "core/clock.h"
 #include "core/histogram.h"
 #include "pipeline/stage.h"
-#include "gpunetio/host/tx_timers.h"
 
 #include <stdlib.h>
 

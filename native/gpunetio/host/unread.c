@@ -1,9 +1,9 @@
 // unread.c: detects packets sent by a kernel that wait before unread receive queues. The loop engine passes
 // packets by reference, and the kernel owns them again once the receiver has released them.
+#include "gpunetio/host/context.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
-#include "gpunetio/host/context.h"
 
 static bool is_read(const dq_queue *q) { return atomic_load_explicit(&q->consumed, memory_order_relaxed); }
 

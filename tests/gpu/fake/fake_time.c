@@ -25,8 +25,7 @@ int cuMemcpyDtoDAsync_v2(cu_ptr to, cu_ptr from, size_t n, cu_stream s) {
     return p && q ? fake_put(s, (job){.at = p, .from = q, .n = n}) : INVALID;
 }
 
-// ---- time, and work that is launched together
-// --------------------------------------------------------------
+// ---- time, and work that is launched together -------------------------------------------------------------
 
 struct cu_event_s {
     int64_t at_ns;

@@ -7,10 +7,10 @@
 #include "bed.h"
 #include "frames.h"
 
+#include "engine/xdp/xsk.h"
 #include "packet/packet.h"
 #include "packet/transform.h"
 #include "program/burst_ops.h"
-#include "engine/xdp/xsk.h"
 
 enum { BATCH = 64, PAYLOAD = 30, BOTH = 2 };
 

@@ -1,8 +1,8 @@
 // burst_ops_test.c: burst verbs at every level against a model that looks at one packet after another, over
 // random frames: cut, tagged, fragments, of either IP version, with options and padding.
-#include "program/expr.h"
 #include "frames.h"
 #include "program/burst_ops.h"
+#include "program/expr.h"
 
 enum { MAX = 150, ROOM = 512 };
 

@@ -2,8 +2,8 @@
 // a tree walk.
 #include "frames.h"
 
-#include "program/expr.h"
 #include "packet/field.h"
+#include "program/expr.h"
 
 static dq_insn push(uint64_t v) { return (dq_insn){.op = DQ_OP_PUSH, .imm = v}; }
 static dq_insn op(uint8_t o) { return (dq_insn){.op = o}; }

@@ -1,8 +1,8 @@
 // rewrite_test.c: rules at every level against a model that changes one packet after another, over random
 // frames: cut, tagged, fragments, of either IP version, with options and padding.
-#include "program/rewrite.h"
 #include "frames.h"
 #include "packet/field.h"
+#include "program/rewrite.h"
 
 enum { MAX = 150, ROOM = 512, MAPS = 3 };
 

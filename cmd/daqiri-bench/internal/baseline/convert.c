@@ -1,8 +1,8 @@
 // convert.c: conversions of elements from memory to memory.
 #include "convert.h"
 #include "clock.h"
-#include "reorder/convert.h"
 #include "core/err.h"
+#include "reorder/convert.h"
 
 #include <errno.h>
 #include <stdlib.h>

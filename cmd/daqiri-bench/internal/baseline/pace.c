@@ -1,13 +1,13 @@
 // pace.c: when paced packets arrive, seen by the receiver's clock.
-#include "core/thread.h"
-#include "packet/dq_template.h"
-#include "core/dq_core.h"
-#include "pipeline/dq_pipeline.h"
-#include "core/dq_burst.h"
-#include "pipeline/dq_session.h"
 #include "pace.h"
 #include "core/clock.h"
+#include "core/dq_burst.h"
+#include "core/dq_core.h"
 #include "core/err.h"
+#include "core/thread.h"
+#include "packet/dq_template.h"
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/dq_session.h"
 #include "pipeline/poller.h"
 
 #include <errno.h>
@@ -20,8 +20,7 @@
 // Until when to wait for the next packet.
 static int64_t patience(const dq_baseline_pace *c) { return dqi_mono_ns() + (int64_t)(1e9 + 10e9 / c->pps); }
 
-// ---- the baseline loop
-// -------------------------------------------------------------------------------------
+// ---- the baseline loop ------------------------------------------------------------------------------------
 
 typedef struct spinner {
     double gap_ns;

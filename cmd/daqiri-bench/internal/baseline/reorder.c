@@ -1,18 +1,18 @@
 // reorder.c: a reorder stage, or a heaps stage, alone: its push with bursts that lie ready, and its
 // queue.
-#include "reorder/dq_reorder.h"
-#include "core/dq_core.h"
-#include "pipeline/dq_pipeline.h"
-#include "core/dq_ledger.h"
-#include "program/dq_program.h"
 #include "reorder.h"
 #include "clock.h"
 #include "core/burst.h"
+#include "core/dq_core.h"
+#include "core/dq_ledger.h"
 #include "core/err.h"
+#include "core/region.h"
+#include "pipeline/dq_pipeline.h"
 #include "pipeline/pipe.h"
 #include "pipeline/queue.h"
-#include "core/region.h"
 #include "pipeline/stage.h"
+#include "program/dq_program.h"
+#include "reorder/dq_reorder.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -3,9 +3,9 @@
 #define DPDK_H
 
 #include "core/burst.h"
-#include "engine/dpdk/dpdk_abi.h"
 #include "core/region.h"
 #include "core/session.h"
+#include "engine/dpdk/dpdk_abi.h"
 #include "packet/transform.h"
 
 #include <rte_ethdev.h>

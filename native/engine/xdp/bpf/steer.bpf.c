@@ -7,8 +7,8 @@
 // all others with bpf_xdp_load_bytes, so that headers may lie in any fragment of a frame.
 #include <stdbool.h>
 
-#include "packet/dq_rules.h"
 #include "engine/xdp/steer_map.h"
+#include "packet/dq_rules.h"
 
 #define SECTION(name)   __attribute__((section(name), used))
 #define inlined         static inline __attribute__((always_inline))

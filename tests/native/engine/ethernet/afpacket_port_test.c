@@ -2,13 +2,13 @@
 // test's own, polled by the test itself.
 #include "core/burst.h"
 #include "core/clock.h"
-#include "dqtest.h"
-#include "pipeline/engine.h"
-#include "pipeline/iface.h"
-#include "packet/packet.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
 #include "core/session.h"
+#include "dqtest.h"
+#include "packet/packet.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

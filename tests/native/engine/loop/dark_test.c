@@ -1,11 +1,11 @@
 // dark_test.c: packets whose second segment lies where the CPU can't read it. What needs no bytes of it
 // works, everything else refuses before packets flow, and whoever touches it all the same dies.
 #include "bed_pipe.h"
-#include "reorder_rig.h"
 #include "core/burst.h"
 #include "core/region.h"
 #include "pipeline/queue.h"
 #include "reorder/dq_reorder.h"
+#include "reorder_rig.h"
 #include "writer/dq_writer.h"
 
 #include <signal.h>

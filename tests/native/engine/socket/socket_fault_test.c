@@ -1,8 +1,8 @@
 // Sockets that somebody else breaks, on loopback: it is noticed, counted, costs next to nothing, and ends.
 #include "core/ring.h"
-#include "socket_rig.h"
 #include "engine/socket/socket_state.h"
 #include "pipeline/waiter.h"
+#include "socket_rig.h"
 
 // A server whose one receive queue a worker serves.
 typedef struct server {

@@ -1,7 +1,7 @@
 // UDP in runs that the kernel joins for a receive queue (UDP_GRO), and answers to them. The peers are plain
 // sockets.
-#include "udp_rig.h"
 #include "core/peers.h"
+#include "udp_rig.h"
 
 #define RX_BUFS 2048
 #define LEN_MAX 1400

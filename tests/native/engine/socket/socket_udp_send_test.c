@@ -1,6 +1,6 @@
 // UDP in runs that the kernel cuts for a transmit queue (UDP_SEGMENT), read with plain sockets.
-#include "udp_rig.h"
 #include "pipeline/queue.h"
+#include "udp_rig.h"
 
 // A client with one transmit queue, and the plain socket that it sends to.
 typedef struct client {

@@ -1,6 +1,6 @@
 // UDP at the stop and at a flush: what had come by then is delivered or counted, and nothing else.
-#include "udp_rig.h"
 #include "engine/socket/socket_state.h"
+#include "udp_rig.h"
 
 #include <linux/sock_diag.h>
 #include <pthread.h>

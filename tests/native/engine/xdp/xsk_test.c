@@ -4,12 +4,12 @@
 #include "bed_frame.h"
 
 #include "core/clock.h"
-#include "pipeline/engine.h"
-#include "packet/packet.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
 #include "engine/xdp/steer_map.h"
 #include "engine/xdp/xsk.h"
+#include "packet/packet.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
 
 #include <linux/bpf.h>
 #include <linux/if_link.h>

@@ -80,8 +80,7 @@ static gn_tx open_tx(gn_side *s) {
     return q;
 }
 
-// ---- 1: bytes before the slot that names them, by gn_post and by gn_publish
-// -----------------------------------
+// ---- 1: bytes before the slot that names them, by gn_post and by gn_publish -------------------------------
 
 static void *post_bytes(void *arg) {
     (void)arg;
@@ -121,8 +120,7 @@ static void *read_bytes(void *arg) {
 
 static void data_before_its_slot(void) { both(4, post_bytes, read_bytes); }
 
-// ---- 2 and 5: bytes before the descriptor that names them; reads before the release mark
-// -----------------------
+// ---- 2 and 5: bytes before the descriptor that names them; reads before the release mark ------------------
 
 static void *take_packets(void *arg) {
     (void)arg;
@@ -162,8 +160,7 @@ static void *give_packets(void *arg) {
 static void data_before_its_descriptor(void) { both(4, take_packets, give_packets); }
 static void packet_read_before_released(void) { both(4, take_packets, give_packets); }
 
-// ---- 3: a slot is read before it is accepted; what the proxy did by then is seen by whoever reuses it
-// ----------
+// ---- 3: a slot is read before it is accepted; what the proxy did by then is seen by whoever reuses it -----
 
 static void *post_again(void *arg) {
     (void)arg;
@@ -202,8 +199,7 @@ static void *read_and_accept(void *arg) {
 
 static void slot_read_before_accepted(void) { both(4, post_again, read_and_accept); }
 
-// ---- 4: results before completed
-// ----------------------------------------------------------------------------
+// ---- 4: results before completed --------------------------------------------------------------------------
 
 static void *ask_results(void *arg) {
     (void)arg;
@@ -238,8 +234,7 @@ static void *give_results(void *arg) {
 
 static void result_before_completed(void) { both(2, ask_results, give_results); }
 
-// ---- 6: data before its signal
-// --------------------------------------------------------------------------------
+// ---- 6: data before its signal ----------------------------------------------------------------------------
 
 static void *push_items(void *arg) {
     (void)arg;

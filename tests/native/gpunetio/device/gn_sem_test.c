@@ -176,8 +176,7 @@ static void advance(const state *s, int who) {
     now.seen |= 1u << status_of(&now, 2);
 }
 
-// ---- states that were reached
-// -------------------------------------------------------------------------------
+// ---- states that were reached -----------------------------------------------------------------------------
 
 static state *states;
 static uint32_t n_states, *table, *edges, n_edges;

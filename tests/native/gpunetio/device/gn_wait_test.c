@@ -38,7 +38,7 @@ static void open_with(bool single) {
 
 static void open_all(void) { open_with(false); }
 
-// ---- waits, with a context where nothing comes ----
+// ---- waits, with a context where nothing comes ------------------------------------------------------------
 
 static int w_reserve(gn_u64 limit) {
     gn_u64 t;
@@ -188,8 +188,7 @@ static void refused(void) {
     DQ_EQ(gn_context_check("kernel echo", &conf, &diag), DQ_INVALID_PARAMETER);
 }
 
-// ---- what comes
-// -----------------------------------------------------------------------------------------------
+// ---- what comes -------------------------------------------------------------------------------------------
 
 // A slot is there when all its words are, whichever comes last; in each lap.
 static void words_in_any_order(void) {
@@ -267,8 +266,7 @@ static void fetch_and_add(void) {
     free(context.block);
 }
 
-// ---- words that a warp brings
-// ---------------------------------------------------------------------------------
+// ---- words that a warp brings -----------------------------------------------------------------------------
 
 static struct {
     gn_tx_state tx;
