@@ -23,14 +23,16 @@
 #include "pipeline/queue.h"
 
 #include <poll.h>
+#include <string.h>
 
-#define DQI_RDMA_DEPTH     128u        // work requests of a connection, each way; a power of two
-#define DQI_RDMA_SIGNAL    32          // send work requests per signaled completion, at most
-#define DQI_RDMA_SEND      0x80000000u // flag in a work request's id: a send
-#define DQI_RDMA_RETRIES   7  // retries of an unanswered request; unlimited where the peer has no buffer
-#define DQI_RDMA_RNR_TIMER 12 // 0.64 ms: RNR delay requested from peers
-#define DQI_RDMA_END_NS    INT64_C(2000000000) // timeout for flushed requests at the end of a connection
-#define DQI_RDMA_IDLE_NS   INT64_C(5000000000) // timeout of a closed connection whose peer does not read
+#define DQI_RDMA_DEPTH      128u        // work requests of a connection, each way; a power of two
+#define DQI_RDMA_SIGNAL     32          // send work requests per signaled completion, at most
+#define DQI_RDMA_SEND       0x80000000u // flag in a work request's id: a send
+#define DQI_RDMA_RESOLVE_MS 2000        // limit of address and route resolution
+#define DQI_RDMA_RETRIES    7  // retries of an unanswered request; unlimited where the peer has no buffer
+#define DQI_RDMA_RNR_TIMER  12 // 0.64 ms: RNR delay requested from peers
+#define DQI_RDMA_END_NS     INT64_C(2000000000) // timeout for flushed requests at the end of a connection
+#define DQI_RDMA_IDLE_NS    INT64_C(5000000000) // timeout of a closed connection whose peer does not read
 
 #define DQI_RDMA_NOTE       0xffffffffu // immediate value of notes (rdma_lend.c)
 #define DQI_RDMA_NOTE_BYTES 88
@@ -185,10 +187,18 @@ static inline dqi_rdma_queue *dqi_rdma_queue_of(const dq_queue *q) { return q->e
 static inline int dqi_rdma_transport(const dqi_rdma *r) { return r->iface->conf.socket.roce.transport; }
 static inline bool dqi_rdma_is_ud(const dqi_rdma *r) { return dqi_rdma_transport(r) == DQ_TRANSPORT_UD; }
 static inline void dqi_rconn_lock(dqi_rconn *c) { dqi_lock(&c->lock); }
-// Unlocks and wakes pollers that found it locked, because posting to a device may take long.
-void dqi_rconn_unlock(dqi_rconn *c);
-// Tries to lock for q, one of its two queues; on false, the unlock wakes q's poller.
-bool dqi_rconn_try_lock(dqi_rconn *c, const dq_queue *q);
+static inline dqi_sockaddr dqi_rdma_address(const struct sockaddr_storage *s) {
+    dqi_sockaddr a = {0};
+    memcpy(&a, s, sizeof a);
+    return a;
+}
+// Returns the entry of a send work request, and of a group of waiting packets. Under the connection's lock.
+static inline dqi_rdma_sent *dqi_rconn_sent_at(dqi_rconn *c, uint32_t k) {
+    return &c->sent[k % DQI_RDMA_DEPTH];
+}
+static inline dqi_rdma_wait *dqi_rconn_wait_at(dqi_rconn *c, uint32_t k) {
+    return &c->waits[k & (c->waits_cap - 1)];
+}
 // Returns the send work requests in flight on the connection's queue pair. Under its lock.
 static inline uint32_t dqi_rconn_sending(const dqi_rconn *c) { return c->sent_tail - c->sent_head; }
 
@@ -204,39 +214,16 @@ int dqi_rdma_nonblocking(int fd);
 // Returns the local key of the region that contains this arena offset; 0: not registered.
 uint32_t dqi_rdma_lkey(const dqi_rdma *r, uint64_t off);
 
-// ---- rdma_cm.c: keeper's thread ---------------------------------------------------------------------------
+// ---- rdma_wake.c: any thread ------------------------------------------------------------------------------
 
-// Handles connection manager events, starts and ends connections. Never blocks for long.
-void dqi_rdma_serve(dqi_rdma *r);
-// Binds the interface's address and, for a server, listens; the bound id is r->listener.
-int dqi_rdma_bind(dqi_rdma *r, dq_diag *diag);
-// Rejects pending connection requests at the end.
-void dqi_rdma_refuse_rest(dqi_rdma *r);
-// Starts connecting; returns DQ_OK or an error. Control thread or the keeper's.
-int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to);
-// Waits for such a call to return, as librdmacm writes to its id after the event is delivered.
-void dqi_rdma_await_dial(dqi_rdma *r);
-
-// ---- rdma_conn.c ------------------------------------------------------------------------------------------
-
-// Reserves a connecting slot with queues; NULL: no room. Any thread.
-dqi_rconn *dqi_rconn_new(dqi_rdma *r);
-// Frees a slot whose connection was never reported.
-void dqi_rconn_give_up(dqi_rconn *c);
-// Creates its queue pair for the id. Keeper's thread.
-int dqi_rconn_make_qp(dqi_rconn *c);
-// Moves its queue pair to a state with the connection manager's attributes. Keeper's thread.
-int dqi_rconn_step(dqi_rconn *c, int state);
-// Moves its queue pair to the error state, which flushes all posted requests; notifies the peer.
-void dqi_rconn_stop_qp(dqi_rconn *c);
-// Marks it open. Keeper's thread.
-void dqi_rconn_opened(dqi_rconn *c);
-// Starts the end of the connection with code; it is freed once its requests complete. Keeper's thread.
-void dqi_rconn_end(dqi_rconn *c, int code);
-// Advances ending connections; returns the session time of the next check. Keeper's thread.
-int64_t dqi_rconn_ending_serve(dqi_rdma *r);
-// Frees all resources of a connection, even with requests in flight: at the close, or after a timeout.
-void dqi_rconn_destroy(dqi_rconn *c);
+// Unlocks and wakes pollers that found it locked, because posting to a device may take long.
+void dqi_rconn_unlock(dqi_rconn *c);
+// Tries to lock for q, one of its two queues; on false, the unlock wakes q's poller.
+bool dqi_rconn_try_lock(dqi_rconn *c, const dq_queue *q);
+// Wakes the keeper to check connections.
+void dqi_rdma_wake(dqi_rdma *r);
+// Wakes the pollers of all queues, after a connection was opened or ended.
+void dqi_rdma_kick_all(const dqi_rdma *r);
 // Records that its queue pair is in error for an unknown reason; the keeper ends the connection.
 void dqi_rconn_in_error(dqi_rconn *c);
 // Records the status of a failed completion or post as the reason of the end, replacing earlier ones:
@@ -245,11 +232,22 @@ void dqi_rconn_in_error(dqi_rconn *c);
 void dqi_rconn_break(dqi_rconn *c, int status);
 // Handles a flushed work request: unless a flush was requested, the queue pair is in error. Under its lock.
 void dqi_rconn_flushed(dqi_rconn *c);
-// Wakes the keeper to check connections. Any thread.
-void dqi_rdma_wake(dqi_rdma *r);
-int dqi_rconn_open_op(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag);
-int dqi_rconn_close_op(dq_iface *i, uint32_t conn);
-int dqi_rconn_read_op(dq_iface *i, uint32_t conn, dq_conn_info *out);
+
+// ---- rdma_flight.c: under the connection's lock -----------------------------------------------------------
+
+// Settles a completed work request.
+void dqi_rdma_settle(dqi_rdma_sent *w, bool ok, dq_reason why, const char *words);
+// Records n more posted work requests and wakes the poller for their completions if none were in flight.
+void dqi_rconn_posted(dqi_rconn *c, uint32_t n);
+// Handles a completion of sends and operations up to this one. Called by its queue's poller.
+void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc);
+// Appends the packets to those waiting in the connection; false: no memory.
+bool dqi_rconn_add_wait(dqi_rconn *c, dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
+// Removes n packets from the first waiting entry.
+void dqi_rconn_advance(dqi_rconn *c, uint32_t n);
+// Drop the waiting packets, and the requests in flight, because of `why`.
+void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why);
+void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words);
 
 // ---- rdma_recv.c: the receive queue's poller --------------------------------------------------------------
 
@@ -263,27 +261,74 @@ void dqi_rconn_post_recv(dqi_rconn *c);
 int dqi_rdma_take(dqi_rdma_queue *x, dq_burst *b, uint32_t room);
 // Handles send and receive completions; returns their number. Queue's poller.
 uint32_t dqi_rdma_drain(dqi_rdma_queue *x);
-// Handles a receive completion. Under the connection's lock, as are the functions below.
-void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc);
-// Drops posted and parked receives.
+// Drops posted and parked receives. Under the connection's lock.
 void dqi_rconn_drop_recv(dqi_rconn *c);
-// Returns the address of a message.
-uint8_t *dqi_recv_bytes(const dqi_rconn *c, const dqi_rdma_recv *v);
 
-// ---- rdma_send.c ------------------------------------------------------------------------------------------
+// ---- rdma_qp.c: keeper's thread, or the control thread for connections without connection manager ---------
+
+// Creates the connection's queue pair.
+int dqi_rconn_make_qp(dqi_rconn *c);
+// Moves its queue pair to a state, with attributes of the connection manager or of both ends.
+int dqi_rconn_step(dqi_rconn *c, int state);
+// Moves its queue pair to the state in which it receives and sends.
+int dqi_rconn_make_ready(dqi_rconn *c);
+// Returns the path to the peer of a connection without connection manager.
+vb_ah_attr dqi_rconn_path(const dqi_rconn *c);
+// Stores the address of a datagram peer.
+int dqi_rconn_meet(dqi_rconn *c, vb_ah_attr at, uint32_t qpn, uint32_t qkey);
+// Moves its queue pair to the error state, which flushes all posted requests; notifies the peer.
+void dqi_rconn_stop_qp(dqi_rconn *c);
+// Frees its queue pair and the peer's address.
+void dqi_rconn_drop_qp(dqi_rconn *c);
+
+// ---- rdma_resolve.c ---------------------------------------------------------------------------------------
+
+// Binds the interface's address and, for a server, listens; the bound id is r->listener. Control thread.
+int dqi_rdma_bind(dqi_rdma *r, dq_diag *diag);
+// Starts connecting; returns DQ_OK or an error. Control thread or the keeper's.
+int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to);
+// Waits for such a call to return, as librdmacm writes to its id after the event is delivered.
+void dqi_rdma_await_dial(dqi_rdma *r);
+
+// ---- rdma_conn.c ------------------------------------------------------------------------------------------
+
+// Reserves a connecting slot with queues; NULL: no room. Any thread.
+dqi_rconn *dqi_rconn_new(dqi_rdma *r);
+// Frees a slot whose connection was never reported.
+void dqi_rconn_give_up(dqi_rconn *c);
+// Marks it open. Keeper's thread.
+void dqi_rconn_opened(dqi_rconn *c);
+// Frees all resources of a connection, even with requests in flight: at the close, or after a timeout.
+void dqi_rconn_destroy(dqi_rconn *c);
+
+// ---- rdma_end.c: keeper's thread --------------------------------------------------------------------------
+
+// Starts the end of the connection with code; it is freed once its requests complete.
+void dqi_rconn_end(dqi_rconn *c, int code);
+// Advances ending connections; returns the session time of the next check.
+int64_t dqi_rconn_ending_serve(dqi_rdma *r);
+
+// ---- rdma_cm.c: keeper's thread ---------------------------------------------------------------------------
+
+// Handles connection manager events, starts and ends connections. Never blocks for long.
+void dqi_rdma_serve(dqi_rdma *r);
+// Rejects pending connection requests at the end. Control thread.
+void dqi_rdma_refuse_rest(dqi_rdma *r);
+
+// ---- rdma_control.c: control thread -----------------------------------------------------------------------
+
+int dqi_rconn_open_op(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag);
+int dqi_rconn_close_op(dq_iface *i, uint32_t conn);
+int dqi_rconn_read_op(dq_iface *i, uint32_t conn, dq_conn_info *out);
+
+// ---- rdma_send.c: the transmit queue's poller -------------------------------------------------------------
 
 int dqi_rdma_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n);
-// Handles completions and sends waiting packets; returns the work done. Queue's poller.
+// Handles completions and sends waiting packets; returns the work done.
 int dqi_rdma_reap(dq_queue *q);
+// See dqi_conn_ops.refuse. Any thread.
 bool dqi_rdma_refuse(dq_queue *q, const dq_burst *b);
+// Ends connections with requests in flight, after the pollers have ended. Control thread.
 void dqi_rdma_drop_rest(dq_queue *q);
-// Handles a completion of sends and operations up to this one. Called by its queue's poller.
-void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc);
-// Records n more posted work requests and wakes the poller for their completions if none were in flight.
-// Under its lock.
-void dqi_rconn_posted(dqi_rconn *c, uint32_t n);
-// Drop the waiting packets, and the requests in flight, because of `why`. Under its lock.
-void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why);
-void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words);
 
 #endif

@@ -77,7 +77,7 @@ int dqi_rdma_nonblocking(int fd) {
 static dqi_rdma_device *known(const dqi_rdma *r, const vb_context *verbs, uint8_t port) {
     const dq_session *s = r->iface->session;
     for (uint32_t k = 0; k < s->n_ifaces; k++) {
-        const dqi_rdma *other = s->ifaces[k]->ops == &dqi_engine_rdma ? s->ifaces[k]->engine : NULL;
+        const dqi_rdma *other = s->ifaces[k]->ops == r->iface->ops ? s->ifaces[k]->engine : NULL;
         dqi_rdma_device *d = other ? other->device : NULL;
         if (d && d->verbs == verbs && d->port_num == port) return d;
     }

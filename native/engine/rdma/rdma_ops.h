@@ -22,7 +22,5 @@ void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len);
 int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag);
 int dqi_rdma_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq_diag *diag);
 int dqi_rdma_pair_read(dq_iface *i, uint32_t conn, dq_queue_pair *ours);
-// Moves the queue pair of such a connection to a state.
-int dqi_rconn_step_by_hand(dqi_rconn *c, int state);
 
 #endif

@@ -1,6 +1,5 @@
 // rdma_pair.c: connections without connection manager: the queue pair is created first, so that its number
-// can be sent to the peer by other means, and its state is changed when the peer's is known. This file sets
-// what the connection manager would negotiate: initial packet sequence numbers, path, retries.
+// can be sent to the peer by other means, and connected when the peer's is known.
 //
 // All calls run on the control thread and return the device's errors; the keeper reports that the connection
 // is open.
@@ -14,11 +13,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define HOPS        64
-#define TIMEOUT     18 // 4.096 us * 2^18 = 1.07 s, timeout for an answer
-#define DEPTH_READS 16 // reads and atomics in flight, if the device supports as many
-#define ROCE_V2     "RoCE v2"
-#define ROCE_PORT   4791 // of UDP
+#define ROCE_V2   "RoCE v2"
+#define ROCE_PORT 4791 // of UDP
 
 // ---- local end --------------------------------------------------------------------------------------------
 
@@ -101,63 +97,6 @@ static int describe(const dqi_rdma *r, dq_queue_pair *ours, dq_diag *diag) {
     return DQ_OK;
 }
 
-// ---- states of queue pairs --------------------------------------------------------------------------------
-
-static vb_ah_attr way(const dqi_rconn *c) {
-    int32_t tc = c->r->iface->conf.socket.roce.traffic_class;
-    vb_ah_attr a = {.dlid = c->pair_peer.lid, .port_num = c->r->device->port_num};
-    static const uint8_t none[16];
-    a.is_global = memcmp(c->pair_peer.gid, none, 16) != 0;
-    if (!a.is_global) return a;
-    memcpy(a.grh.dgid.raw, c->pair_peer.gid, 16);
-    a.grh.sgid_index = (uint8_t)c->pair.gid_index;
-    a.grh.hop_limit = HOPS;
-    a.grh.traffic_class = tc > 0 ? (uint8_t)tc : 0;
-    return a;
-}
-
-static uint8_t reads(int most) { return (uint8_t)(most < DEPTH_READS ? most : DEPTH_READS); }
-
-static int init(const dqi_rconn *c, vb_qp_attr *a) {
-    bool rc = dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC;
-    a->port_num = c->r->device->port_num;
-    a->qkey = c->pair.qkey;
-    a->qp_access_flags = VB_ACCESS_REMOTE_WRITE | (rc ? VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC : 0);
-    return VB_QP_PKEY_INDEX | VB_QP_PORT | (dqi_rdma_is_ud(c->r) ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS);
-}
-
-static int ready_to_receive(const dqi_rconn *c, vb_qp_attr *a) {
-    if (dqi_rdma_is_ud(c->r)) return 0;
-    a->ah_attr = way(c);
-    uint32_t theirs = c->pair_peer.mtu;
-    a->path_mtu = dqi_rdma_mtu((int)(theirs > 0 && theirs < c->pair.mtu ? theirs : c->pair.mtu));
-    a->dest_qp_num = c->pair_peer.qpn;
-    a->rq_psn = c->pair_peer.psn;
-    a->max_dest_rd_atomic = reads(c->r->device->attr.max_qp_rd_atom);
-    a->min_rnr_timer = DQI_RDMA_RNR_TIMER;
-    int mask = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN;
-    bool rc = dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC;
-    return rc ? mask | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : mask;
-}
-
-static int ready_to_send(const dqi_rconn *c, vb_qp_attr *a) {
-    a->sq_psn = c->pair.psn;
-    a->timeout = TIMEOUT;
-    a->retry_cnt = a->rnr_retry = DQI_RDMA_RETRIES;
-    a->max_rd_atomic = reads(c->r->device->attr.max_qp_init_rd_atom);
-    if (dqi_rdma_transport(c->r) != DQ_TRANSPORT_RC) return VB_QP_SQ_PSN;
-    return VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC;
-}
-
-int dqi_rconn_step_by_hand(dqi_rconn *c, int state) {
-    vb_qp_attr a = {.qp_state = state};
-    int mask = state == VB_QPS_INIT  ? init(c, &a)
-               : state == VB_QPS_RTR ? ready_to_receive(c, &a)
-                                     : ready_to_send(c, &a);
-    int err = vb.modify_qp(c->qp, &a, VB_QP_STATE | mask);
-    return err == 0 ? DQ_OK : DQ_ESYS - (err > 0 ? err : errno);
-}
-
 // ---- control calls ----------------------------------------------------------------------------------------
 
 int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
@@ -186,19 +125,6 @@ int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
     return DQ_OK;
 }
 
-// Creates the address handle of a datagram peer.
-static int meet(dqi_rconn *c) {
-    vb_ah_attr a = way(c);
-    vb_ah *ah = vb.create_ah(c->r->device->pd, &a);
-    if (!ah) return DQ_ESYS - errno;
-    dqi_rconn_lock(c);
-    c->ah = ah;
-    c->qpn = c->pair_peer.qpn;
-    c->qkey = c->pair_peer.qkey;
-    dqi_rconn_unlock(c);
-    return DQ_OK;
-}
-
 static int cant_join(const dqi_rconn *c, int err, dq_diag *diag) {
     char to[INET6_ADDRSTRLEN];
     const dq_queue_pair *p = &c->pair_peer;
@@ -223,7 +149,7 @@ int dqi_rdma_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq
     dqi_addr_set_port(&c->peer, ROCE_PORT);
     int err = dqi_rconn_step(c, VB_QPS_RTR);
     if (err == DQ_OK) err = dqi_rconn_step(c, VB_QPS_RTS);
-    if (err == DQ_OK && dqi_rdma_is_ud(r)) err = meet(c);
+    if (err == DQ_OK && dqi_rdma_is_ud(r)) err = dqi_rconn_meet(c, dqi_rconn_path(c), peer->qpn, peer->qkey);
     if (err != DQ_OK) return cant_join(c, err, diag);
     atomic_fetch_add(&r->version, 1); // receives may be posted now
     atomic_store(&c->joined, true);

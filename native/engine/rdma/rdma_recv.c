@@ -188,7 +188,8 @@ void dqi_rdma_review(dqi_rdma_queue *x) {
 
 // ---- received messages ------------------------------------------------------------------------------------
 
-uint8_t *dqi_recv_bytes(const dqi_rconn *c, const dqi_rdma_recv *v) {
+// Returns the address of a message.
+static uint8_t *recv_bytes(const dqi_rconn *c, const dqi_rdma_recv *v) {
     const dq_region *g = c->rx->conf.regions[0];
     return g->base + dqi_buf_off(g, v->ids[0]);
 }
@@ -251,7 +252,7 @@ static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
     v->has_imm = (wc->wc_flags & VB_WC_WITH_IMM) != 0;
     v->imm = ntohl(wc->imm_data);
     if (c->ours && v->has_imm && v->imm == DQI_RDMA_NOTE) {
-        dqi_rconn_take_note(c, dqi_recv_bytes(c, v), v->bytes);
+        dqi_rconn_take_note(c, recv_bytes(c, v), v->bytes);
         atomic_fetch_add(&c->r->version, 1); // a review posts another buffer; this may be the only one
         return empty(c, v);
     }
@@ -275,7 +276,8 @@ static void count_named(dq_queue *q, uint32_t bytes) {
     dqi_add_shared(&q->c.out_bytes, bytes);
 }
 
-void dqi_rconn_recv_done(dqi_rconn *c, const vb_wc *wc) {
+// Handles a receive completion. Under the connection's lock.
+static void recv_done(dqi_rconn *c, const vb_wc *wc) {
     dqi_rdma_recv *v = &c->recv[(uint32_t)wc->wr_id % DQI_RDMA_DEPTH];
     bool ok = wc->status == VB_WC_SUCCESS;
     if (v->state != DQI_RECV_POSTED) return; // already removed
@@ -326,7 +328,7 @@ static bool complete(dqi_rdma_queue *x, const vb_wc *wc) {
     if (c->qp && ((uint32_t)wc->wr_id & DQI_RDMA_SEND)) // else already removed
         dqi_rconn_sent_done(c, wc);
     else if (c->qp)
-        dqi_rconn_recv_done(c, wc);
+        recv_done(c, wc);
     dqi_rconn_unlock(c);
     return true;
 }

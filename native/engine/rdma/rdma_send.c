@@ -12,95 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHARE       4 // a connection's share is this fraction (1/SHARE) of the queue's buffers
-#define WAITS_LEAST 64
-
-// ---- requests in flight -----------------------------------------------------------------------------------
-
-// Settles a completed work request. Under its connection's lock.
-static void settle(dqi_rdma_sent *w, bool ok, dq_reason why, const char *words) {
-    if (w->op && ok) dq_op_ok(w->op, 1, w->bytes);
-    if (w->op && !ok) dq_op_lost(w->op, 1, words);
-    if (w->one_sided && ok) {
-        dqi_add_shared(&w->queue->c.extra[DQ_EXTRA_ONE_SIDED], 1);
-        dqi_add_shared(&w->queue->c.extra[DQ_EXTRA_ONE_SIDED_BYTES], w->bytes);
-    }
-    if (w->packet) {
-        dq_queue *q = w->queue;
-        if (ok) {
-            dqi_add_shared(&q->c.out, 1);
-            dqi_add_shared(&q->c.out_bytes, w->bytes);
-        } else {
-            dqi_add_shared(&q->c.dropped[why], 1);
-        }
-        dqi_gauge_add(&q->held, -1);
-    }
-    if (w->b) dq_burst_unref(w->b);
-    *w = (dqi_rdma_sent){0};
-}
-
-static dqi_rdma_sent *slot(dqi_rconn *c, uint32_t k) { return &c->sent[k % DQI_RDMA_DEPTH]; }
-
-void dqi_rconn_posted(dqi_rconn *c, uint32_t n) {
-    c->sent_tail += n;
-    if (atomic_fetch_add(&c->send_cq->sending, n) == 0) dqi_queue_kick(c->tx ? c->tx : c->rx);
-}
-
-static void settle_first(dqi_rconn *c, bool ok, dq_reason why, const char *words) {
-    settle(slot(c, c->sent_head++), ok, why, words);
-    atomic_fetch_sub(&c->send_cq->sending, 1);
-}
-
-void dqi_rconn_drop_sent(dqi_rconn *c, dq_reason why, const char *words) {
-    while (c->sent_head != c->sent_tail)
-        settle_first(c, false, why, words);
-}
-
-static int error_of(int status) {
-    switch (status) {
-    case VB_WC_RETRY_EXC_ERR:
-        return ETIMEDOUT;
-    case VB_WC_RNR_RETRY_EXC_ERR:
-        return ENOBUFS;
-    case VB_WC_REM_ACCESS_ERR:
-        return EACCES;
-    case VB_WC_REM_INV_REQ_ERR:
-        return EBADMSG;
-    case VB_WC_LOC_PROT_ERR:
-    case VB_WC_LOC_ACCESS_ERR:
-        return EFAULT;
-    case VB_WC_LOC_LEN_ERR:
-        return EMSGSIZE;
-    }
-    return EREMOTEIO;
-}
-
-// Ends the connection on its first failure; the report contains the specification's text.
-static void fail(dqi_rconn *c, const dqi_rdma_sent *w, int status) {
-    const char *name = c->r->iface->conf.name;
-    char peer[64];
-    dqi_addr_text(&c->peer, peer, sizeof peer);
-    dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: %s", name, peer,
-             vb_status_text(status));
-    if (w->queue) dqi_fault_add(w->queue->faults, error_of(status), 1);
-    dqi_rconn_break(c, DQ_ESYS - error_of(status));
-}
-
-void dqi_rconn_sent_done(dqi_rconn *c, const vb_wc *wc) {
-    uint32_t at = (uint32_t)wc->wr_id & ~DQI_RDMA_SEND, ahead = (at - c->sent_head) & ~DQI_RDMA_SEND;
-    if (ahead >= dqi_rconn_sending(c)) return; // already removed
-    for (; ahead > 0; ahead--)
-        settle_first(c, true, 0, NULL);
-    dqi_rdma_sent *w = slot(c, c->sent_head);
-    bool ok = wc->status == VB_WC_SUCCESS, flushed = wc->status == VB_WC_WR_FLUSH_ERR;
-    if (!ok && !flushed) fail(c, w, wc->status);
-    dq_reason why = !flushed                 ? DQ_DROP_SEND_ERROR
-                    : dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED
-                                             : DQ_DROP_CONNECTION_LOST;
-    settle_first(c, ok, why, vb_status_text(wc->status));
-    atomic_fetch_add(&c->done, 1);
-    if (flushed) dqi_rconn_flushed(c);
-}
+#define SHARE 4 // a connection's share is this fraction (1/SHARE) of the queue's buffers
 
 // ---- posting ----------------------------------------------------------------------------------------------
 
@@ -136,7 +48,7 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
             continue;
         }
         uint32_t at = c->sent_tail + made;
-        *slot(c, at) = (dqi_rdma_sent){.queue = q, .bytes = bytes, .packet = true};
+        *dqi_rconn_sent_at(c, at) = (dqi_rdma_sent){.queue = q, .bytes = bytes, .packet = true};
         x->wr[made] = (vb_send_wr){.wr_id = (uint64_t)dqi_rconn_id(c) << 32 | DQI_RDMA_SEND | at,
                                    .next = &x->wr[made + 1],
                                    .sg_list = sge,
@@ -160,11 +72,11 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
     x->wr[made - 1].send_flags |= VB_SEND_SIGNALED;
     c->unsignalled = 0;
     dq_burst_ref(b); // until the last of them is completed
-    slot(c, c->sent_tail + made - 1)->b = b;
+    dqi_rconn_sent_at(c, c->sent_tail + made - 1)->b = b;
     int err = vb_post_send(c->qp, x->wr, &bad);
     uint32_t posted = err == 0 ? made : (uint32_t)(bad - x->wr);
     for (uint32_t i = posted; i < made; i++) // behind those posted, in order: they are flushed
-        settle(slot(c, c->sent_tail + i), false, DQ_DROP_SEND_ERROR, strerror(err));
+        dqi_rdma_settle(dqi_rconn_sent_at(c, c->sent_tail + i), false, DQ_DROP_SEND_ERROR, strerror(err));
     dqi_rconn_posted(c, posted);
     if (posted == made) return k;
     dqi_fault_add(q->faults, err, made - posted);
@@ -174,61 +86,15 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
 
 // ---- waiting packets --------------------------------------------------------------------------------------
 
-static dqi_rdma_wait *wait_at(dqi_rconn *c, uint32_t k) { return &c->waits[k & (c->waits_cap - 1)]; }
-
-static bool grow(dqi_rconn *c) {
-    uint32_t n = c->wait_tail - c->wait_head, cap = c->waits_cap ? 2 * c->waits_cap : WAITS_LEAST;
-    if (n < c->waits_cap) return true;
-    dqi_rdma_wait *more = malloc(cap * sizeof *more);
-    if (!more) return false;
-    for (uint32_t k = 0; k < n; k++)
-        more[k] = *wait_at(c, c->wait_head + k);
-    free(c->waits);
-    c->waits = more;
-    c->waits_cap = cap;
-    c->wait_head = 0;
-    c->wait_tail = n;
-    return true;
-}
-
-// Appends the packets to those waiting in the connection; false: no memory.
-static bool add_wait(dqi_rconn *c, dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
-    if (!grow(c)) return false;
-    dq_burst_ref(b);
-    *wait_at(c, c->wait_tail++) = (dqi_rdma_wait){.queue = q, .b = b, .first = first, .n = n};
-    if (atomic_fetch_add(&c->waiting, n) == 0) atomic_fetch_add(&dqi_rdma_queue_of(c->tx)->n_waiting, 1);
-    return true;
-}
-
-// Removes n packets from the first waiting entry.
-static void advance(dqi_rconn *c, uint32_t n) {
-    dqi_rdma_wait *w = wait_at(c, c->wait_head);
-    w->first += n;
-    w->n -= n;
-    if (atomic_fetch_sub(&c->waiting, n) == n) atomic_fetch_sub(&dqi_rdma_queue_of(c->tx)->n_waiting, 1);
-    if (w->n > 0) return;
-    dq_burst_unref(w->b);
-    c->wait_head++;
-}
-
-void dqi_rconn_drop_waits(dqi_rconn *c, dq_reason why) {
-    while (c->wait_head != c->wait_tail) {
-        dqi_rdma_wait *w = wait_at(c, c->wait_head);
-        dqi_add_shared(&w->queue->c.dropped[why], w->n);
-        dqi_gauge_add(&w->queue->held, -(int64_t)w->n);
-        advance(c, w->n);
-    }
-}
-
 // Posts waiting packets; returns their number.
 static int serve_waits(dqi_rdma_queue *x, dqi_rconn *c) {
     int work = 0;
     dqi_rconn_lock(c);
     while (c->qp && c->wait_head != c->wait_tail) {
-        dqi_rdma_wait *w = wait_at(c, c->wait_head);
+        dqi_rdma_wait *w = dqi_rconn_wait_at(c, c->wait_head);
         uint32_t k = post(x, w->queue, c, w->b, w->first, w->n);
         if (k == 0) break;
-        advance(c, k);
+        dqi_rconn_advance(c, k);
         work += (int)k;
     }
     dqi_rconn_unlock(c);
@@ -286,7 +152,7 @@ int dqi_rdma_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     }
     dqi_gauge_add(&q->held, n); // the core subtracts them, as the engine takes them
     uint32_t k = c->wait_head != c->wait_tail ? 0 : post(x, q, c, b, first, n);
-    bool waits = k < n && !q->tx_made && add_wait(c, q, b, first + k, n - k);
+    bool waits = k < n && !q->tx_made && dqi_rconn_add_wait(c, q, b, first + k, n - k);
     dqi_rconn_unlock(c);
     if (waits) k = n;
     dqi_gauge_add(&q->held, -(int64_t)(n - k));
@@ -324,7 +190,6 @@ static dqi_rconn *next_sending(const dqi_rdma_queue *x, uint32_t *k) {
     return NULL;
 }
 
-// Ends connections with requests in flight; pollers have ended.
 void dqi_rdma_drop_rest(dq_queue *q) {
     dqi_rdma_queue *x = dqi_rdma_queue_of(q);
     uint32_t k = 0;
