@@ -178,7 +178,7 @@ static void take_down(dqi_sock *s) {
     pthread_mutex_lock(&s->lock);
     for (uint32_t k = 0; k < DQI_CONNS && s->conns.n > 0; k++) {
         dqi_sconn *c = dqi_sconn_at(s, k);
-        if (c && dqi_conn_state(c) == DQI_CONN_OPEN) dqi_tcp_stop(c);
+        if (c && dqi_sconn_state(c) == DQI_CONN_OPEN) dqi_tcp_stop(c);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -191,14 +191,14 @@ static void stop(dq_iface *i) {
     atomic_store(&s->stopped, true);
     if (s->listen_fd >= 0) shutdown(s->listen_fd, SHUT_RD); // rejects new connections
     tell_refused(s);
-    dqi_conn_kick(s);
+    dqi_sconn_kick(s);
 }
 
 static void free_conn(dqi_sconn *c) {
     if (!c) return;
-    bool stream = dqi_conn_takes(c) && !dqi_sock_is_udp(c->sock);
+    bool stream = dqi_sconn_takes(c) && !dqi_sock_is_udp(c->sock);
     if (c->fd >= 0 && stream)
-        dqi_conn_hang_up(c->fd);
+        dqi_sconn_hang_up(c->fd);
     else if (c->fd >= 0)
         close(c->fd);
     dqi_bufs_free(c->sock->iface->session, &c->buf, 1);
@@ -241,8 +241,8 @@ static dqi_sconn *rest_of(dqi_sock_rx *r) {
     if (r->more) return r->more;
     for (; r->rest <= DQI_CONNS; r->rest++) {
         dqi_sconn *c = r->rest == 0 ? r->base : dqi_sconn_at(r->sock, r->rest - 1);
-        bool open = c && (c == r->base || (c->rx == r->queue && dqi_conn_state(c) == DQI_CONN_OPEN));
-        if (open && dqi_queue_wants(r->queue, dqi_conn_id(c))) return c;
+        bool open = c && (c == r->base || (c->rx == r->queue && dqi_sconn_state(c) == DQI_CONN_OPEN));
+        if (open && dqi_queue_wants(r->queue, dqi_sconn_id(c))) return c;
     }
     return NULL;
 }
@@ -261,7 +261,7 @@ static int rx_rest(dq_queue *q, dq_burst *b, uint32_t room) {
     dqi_sconn *c;
     int n = 0;
     while (room > 0 && n == 0 && (c = rest_of(r)) != NULL) {
-        uint32_t id = dqi_conn_id(c);
+        uint32_t id = dqi_sconn_id(c);
         q->deliver_now = b->n > 0 && b->conn != id;
         if (q->deliver_now) break;
         b->conn = id;
@@ -307,13 +307,13 @@ static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
 // Returns whether a connection can be sent on.
 static dqi_way judge(const dqi_sock *s, const dqi_sconn *c) {
     if (!c || atomic_load(&c->broken)) return DQI_WAY_NONE;
-    if (dqi_conn_state(c) == DQI_CONN_CONNECTING)
+    if (dqi_sconn_state(c) == DQI_CONN_CONNECTING)
         return dqi_sock_stopped(s) || atomic_load(&c->closing) ? DQI_WAY_NONE : DQI_WAY_LATER;
-    return dqi_conn_takes(c) ? DQI_WAY_OPEN : DQI_WAY_NONE;
+    return dqi_sconn_takes(c) ? DQI_WAY_OPEN : DQI_WAY_NONE;
 }
 
 dqi_way dqi_sock_look_up(dqi_sock *s, uint32_t id, dqi_sconn **c) {
-    *c = dqi_conn_find(s, id);
+    *c = dqi_sconn_find(s, id);
     return judge(s, *c);
 }
 
@@ -338,11 +338,11 @@ dqi_sconn *dqi_sock_target(const dq_queue *q, const dq_burst *b, uint32_t *id) {
     if (*id == 0 && t->base) return t->base;
     if (*id == 0 && p) {
         dqi_sconn *c = atomic_load(&p->conn);
-        *id = c ? dqi_conn_id(c) : 0;
+        *id = c ? dqi_sconn_id(c) : 0;
         return c;
     }
     if (*id == 0) *id = atomic_load(&t->sock->newest);
-    return dqi_conn_find(t->sock, *id);
+    return dqi_sconn_find(t->sock, *id);
 }
 
 dqi_way dqi_sock_route(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id) {
@@ -441,7 +441,7 @@ static int64_t flush_datagrams(dq_queue *q) {
     uint64_t n = dqi_udp_discard(r, r->base, until);
     for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&r->reactor.n_conns) > 0; k++) {
         dqi_sconn *c = dqi_sconn_at(s, k);
-        if (c && c->rx == q && dqi_conn_state(c) == DQI_CONN_OPEN) n += dqi_udp_discard(r, c, until);
+        if (c && c->rx == q && dqi_sconn_state(c) == DQI_CONN_OPEN) n += dqi_udp_discard(r, c, until);
     }
     return (int64_t)n;
 }

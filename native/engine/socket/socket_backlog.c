@@ -52,7 +52,7 @@ bool dqi_backlog_has(dqi_sock_tx *t, uint32_t id, bool own) {
 // Marks for senders whether the backlog exceeds its share.
 static void mark(dqi_sock_tx *t, const dqi_backlog *backlog) {
     const dqi_backlogs *l = &t->backlogs;
-    dqi_sconn *c = dqi_conn_find(t->sock, backlog->id);
+    dqi_sconn *c = dqi_sconn_find(t->sock, backlog->id);
     if (!c) return;
     uint32_t mine = 1u << t->index, bursts = l->cap - l->n_waits + backlog->n;
     uint64_t packets = l->packets < l->packets_cap ? l->packets_cap - l->packets + backlog->packets : 0;
@@ -64,12 +64,12 @@ static void mark(dqi_sock_tx *t, const dqi_backlog *backlog) {
 }
 
 static void note_backlog(dqi_sock_tx *t, uint32_t id) {
-    dqi_sconn *c = dqi_conn_find(t->sock, id);
+    dqi_sconn *c = dqi_sconn_find(t->sock, id);
     if (c) atomic_fetch_or(&c->backlogged, 1u << t->index);
 }
 
 static void unmark(dqi_sock_tx *t, uint32_t id) {
-    dqi_sconn *c = dqi_conn_find(t->sock, id);
+    dqi_sconn *c = dqi_sconn_find(t->sock, id);
     if (!c) return;
     atomic_fetch_and(&c->full, ~(1u << t->index));
     atomic_fetch_and(&c->backlogged, ~(1u << t->index));

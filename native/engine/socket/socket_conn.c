@@ -12,7 +12,7 @@
 
 #define MAX_WAIT_NS INT64_C(30000000000) // longest delay between two connection attempts
 
-dqi_sconn *dqi_conn_find(dqi_sock *s, uint32_t id) { return (dqi_sconn *)dqi_conn_look_up(&s->conns, id); }
+dqi_sconn *dqi_sconn_find(dqi_sock *s, uint32_t id) { return (dqi_sconn *)dqi_conn_look_up(&s->conns, id); }
 
 // Assigns c to its queues and its reactor.
 static void place(dqi_sconn *c, uint32_t pair) {
@@ -23,7 +23,7 @@ static void place(dqi_sconn *c, uint32_t pair) {
     c->reactor = c->rx ? &((dqi_sock_rx *)c->rx->engine)->reactor : dqi_sock_is_udp(s) ? NULL : &s->idle;
 }
 
-dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
+dqi_sconn *dqi_sconn_new(dqi_sock *s, int pair) {
     uint32_t id = 0;
     bool anew = false;
     pthread_mutex_lock(&s->lock);
@@ -53,7 +53,7 @@ dqi_sconn *dqi_conn_new(dqi_sock *s, int pair) {
     return c;
 }
 
-void dqi_conn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer) {
+void dqi_sconn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer) {
     pthread_mutex_lock(&c->sock->lock);
     if (c->fd >= 0) close(c->fd);
     c->fd = fd;
@@ -61,14 +61,14 @@ void dqi_conn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer) {
     pthread_mutex_unlock(&c->sock->lock);
 }
 
-void dqi_conn_kick(dqi_sock *s) {
+void dqi_sconn_kick(dqi_sock *s) {
     for (uint32_t k = 0; k < s->iface->n_tx; k++)
         dqi_queue_kick(s->iface->tx[k]);
 }
 
-void dqi_conn_publish(dqi_sconn *c, int state) {
+void dqi_sconn_publish(dqi_sconn *c, int state) {
     dqi_sock *s = c->sock;
-    uint32_t id = dqi_conn_id(c);
+    uint32_t id = dqi_sconn_id(c);
     if (state == DQI_CONN_OPEN) {
         pthread_mutex_lock(&s->lock);
         socklen_t len = sizeof c->local;
@@ -79,13 +79,13 @@ void dqi_conn_publish(dqi_sconn *c, int state) {
         atomic_store(&s->newest, id);
         pthread_mutex_unlock(&s->lock);
         dqi_iface_event(s->iface, DQ_EV_CONNECT, id, DQ_OK);
-        dqi_conn_kick(s);
+        dqi_sconn_kick(s);
     }
     int err = c->reactor ? dqi_reactor_add(c->reactor, c, state) : DQ_OK;
-    if (err != DQ_OK) dqi_conn_end(c, err);
+    if (err != DQ_OK) dqi_sconn_end(c, err);
 }
 
-void dqi_conn_give_up(dqi_sconn *c) {
+void dqi_sconn_give_up(dqi_sconn *c) {
     dqi_sock *s = c->sock;
     pthread_mutex_lock(&s->lock);
     s->n_made--;
@@ -95,7 +95,7 @@ void dqi_conn_give_up(dqi_sconn *c) {
 
 // ---- the end ----------------------------------------------------------------------------------------------
 
-void dqi_conn_hang_up(int fd) {
+void dqi_sconn_hang_up(int fd) {
     // Closing with unread bytes resets the connection and discards data that the peer has not read yet.
     shutdown(fd, SHUT_WR);
     for (int k = 0; k < 64 && recv(fd, NULL, 1 << 20, MSG_TRUNC | MSG_DONTWAIT) > 0; k++) {
@@ -144,9 +144,9 @@ static void unmute(dqi_sconn *c) {
     c->muted = false;
 }
 
-void dqi_conn_stop_reading(dqi_sconn *c) {
+void dqi_sconn_stop_reading(dqi_sconn *c) {
     dqi_sock *s = c->sock;
-    uint32_t id = dqi_conn_id(c);
+    uint32_t id = dqi_sconn_id(c);
     drop_partial(c);
     pthread_mutex_lock(&s->lock);
     unmute(c);
@@ -157,10 +157,10 @@ void dqi_conn_stop_reading(dqi_sconn *c) {
     dqi_iface_event(s->iface, DQ_EV_DISCONNECT, id, DQ_OK);
 }
 
-void dqi_conn_end(dqi_sconn *c, int code) {
+void dqi_sconn_end(dqi_sconn *c, int code) {
     dqi_sock *s = c->sock;
-    uint32_t id = dqi_conn_id(c);
-    bool was_open = dqi_conn_takes(c), tell = dqi_conn_state(c) != DQI_CONN_ENDING;
+    uint32_t id = dqi_sconn_id(c);
+    bool was_open = dqi_sconn_takes(c), tell = dqi_sconn_state(c) != DQI_CONN_ENDING;
     drop_partial(c);
     pthread_mutex_lock(&s->lock);
     pthread_mutex_lock(&c->tx_lock);
@@ -181,11 +181,11 @@ void dqi_conn_end(dqi_sconn *c, int code) {
     }
     pthread_mutex_unlock(&s->lock);
     if (fd >= 0 && was_open && !dqi_sock_is_udp(s))
-        dqi_conn_hang_up(fd);
+        dqi_sconn_hang_up(fd);
     else if (fd >= 0)
         close(fd);
     if (tell) dqi_iface_event(s->iface, DQ_EV_DISCONNECT, id, code);
-    dqi_conn_kick(s);
+    dqi_sconn_kick(s);
 }
 
 // ---- connecting -------------------------------------------------------------------------------------------
@@ -205,13 +205,13 @@ static int start_connect(dqi_sock *s, const dqi_sockaddr *from, const dqi_sockad
     return err;
 }
 
-int dqi_conn_try(dqi_sconn *c) {
+int dqi_sconn_try(dqi_sconn *c) {
     int fd = -ECONNREFUSED;
     while (c->i_to < c->n_to) {
         const dqi_sockaddr *to = &c->to[c->i_to++];
         fd = start_connect(c->sock, &c->from, to);
         if (fd < 0) continue;
-        dqi_conn_set_fd(c, fd, to);
+        dqi_sconn_set_fd(c, fd, to);
         return DQ_OK;
     }
     return DQ_ESYS + fd;
@@ -250,23 +250,23 @@ int dqi_sock_conn_open(dq_iface *i, const dq_connect *asked, uint32_t *conn, dq_
     int n_from =
         n > 0 && asked->local && asked->local[0] ? addresses(s, asked->local, false, from, 2, diag) : 0;
     if (n < 0 || n_from < 0) return n < 0 ? n : n_from;
-    dqi_sconn *c = dqi_conn_new(s, -1);
+    dqi_sconn *c = dqi_sconn_new(s, -1);
     if (!c)
         return dqi_fail(
             diag, DQ_NO_SPACE_AVAILABLE,
             "interface %s: it has %u connections, or as many have come and gone unseen; hint: close "
             "some, and let the connection handlers run",
             i->conf.name, DQI_CONNS);
-    *conn = dqi_conn_id(c);
+    *conn = dqi_sconn_id(c);
     c->from = n_from > 0 ? from[n_from - 1] : (dqi_sockaddr){0};
     memcpy(c->to, to, (size_t)n * sizeof *to);
     c->n_to = n;
-    int err = dqi_conn_try(c);
+    int err = dqi_sconn_try(c);
     if (err == DQ_OK) {
-        dqi_conn_publish(c, dqi_sock_is_udp(s) ? DQI_CONN_OPEN : DQI_CONN_CONNECTING);
+        dqi_sconn_publish(c, dqi_sock_is_udp(s) ? DQI_CONN_OPEN : DQI_CONN_CONNECTING);
         return DQ_OK;
     }
-    dqi_conn_give_up(c);
+    dqi_sconn_give_up(c);
     return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, asked->address,
                     dq_err_name(err));
 }
@@ -274,24 +274,24 @@ int dqi_sock_conn_open(dq_iface *i, const dq_connect *asked, uint32_t *conn, dq_
 int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {
     dqi_sock *s = i->engine;
     pthread_mutex_lock(&s->lock);
-    dqi_sconn *c = dqi_conn_find(s, conn);
-    bool live = c && dqi_conn_state(c) != DQI_CONN_FREE && !atomic_load(&c->closing);
+    dqi_sconn *c = dqi_sconn_find(s, conn);
+    bool live = c && dqi_sconn_state(c) != DQI_CONN_FREE && !atomic_load(&c->closing);
     if (live) {
         atomic_store(&c->closing, true);
         if (c->muted) dqi_reactor_add(c->reactor, c, DQI_CONN_OPEN);
         // Wakes the reactor, which ends it; data queued on a stream is sent first.
-        bool drains = !dqi_sock_is_udp(s) && dqi_conn_takes(c);
+        bool drains = !dqi_sock_is_udp(s) && dqi_sconn_takes(c);
         if (c->fd >= 0) shutdown(c->fd, drains ? SHUT_RD : SHUT_RDWR);
-        if (dqi_conn_state(c) == DQI_CONN_ENDING) dqi_queue_kick(c->reactor->queue);
+        if (dqi_sconn_state(c) == DQI_CONN_ENDING) dqi_queue_kick(c->reactor->queue);
     }
     pthread_mutex_unlock(&s->lock);
-    if (live && !c->reactor) dqi_conn_end(c, DQ_OK);
+    if (live && !c->reactor) dqi_sconn_end(c, DQ_OK);
     return live ? DQ_OK : DQ_INVALID_PARAMETER;
 }
 
 // Returns the destination of a server's unaddressed packets: newest connection, else last sender, or empty.
 static dqi_sockaddr heard(dqi_sock *s) {
-    dqi_sconn *c = dqi_conn_find(s, atomic_load(&s->newest));
+    dqi_sconn *c = dqi_sconn_find(s, atomic_load(&s->newest));
     if (c) return c->peer;
     dqi_lock(&s->peer_lock);
     dqi_sockaddr peer = s->last_peer;
@@ -310,7 +310,7 @@ static void read_own(dqi_sock *s, dq_conn_info *out) {
     }
     dqi_addr_text(&local, out->local, sizeof out->local);
     dqi_addr_text(&peer, out->peer, sizeof out->peer);
-    out->open = c ? dqi_conn_state(c) == DQI_CONN_OPEN : s->n_primary == 0;
+    out->open = c ? dqi_sconn_state(c) == DQI_CONN_OPEN : s->n_primary == 0;
     out->rx = s->iface->n_rx ? s->iface->rx[0] : NULL;
     out->tx = s->iface->n_tx ? s->iface->tx[0] : NULL;
 }
@@ -318,13 +318,13 @@ static void read_own(dqi_sock *s, dq_conn_info *out) {
 int dqi_sock_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out) {
     dqi_sock *s = i->engine;
     pthread_mutex_lock(&s->lock);
-    dqi_sconn *c = dqi_conn_find(s, conn);
+    dqi_sconn *c = dqi_sconn_find(s, conn);
     *out = (dq_conn_info){0};
     if (conn == 0) read_own(s, out);
     if (c) {
         dqi_addr_text(&c->local, out->local, sizeof out->local);
         dqi_addr_text(&c->peer, out->peer, sizeof out->peer);
-        out->open = dqi_conn_state(c) == DQI_CONN_OPEN && !atomic_load(&c->closing);
+        out->open = dqi_sconn_state(c) == DQI_CONN_OPEN && !atomic_load(&c->closing);
         out->rx = c->rx;
         out->tx = c->tx;
     }

@@ -9,29 +9,29 @@
 // Reserves a connecting slot with a new id, assigned to the pair-th receive and transmit queue (modulo their
 // numbers; -1: round robin). Returns NULL if the table is full or the event consumer is far behind. The
 // caller fills it in, then publishes it or gives it up. Any thread.
-dqi_sconn *dqi_conn_new(dqi_sock *s, int pair);
+dqi_sconn *dqi_sconn_new(dqi_sock *s, int pair);
 // Publishes c: posts the event of an open connection and starts watching it. Any thread.
-void dqi_conn_publish(dqi_sconn *c, int state);
+void dqi_sconn_publish(dqi_sconn *c, int state);
 // Replaces the socket of c. Any thread.
-void dqi_conn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer);
+void dqi_sconn_set_fd(dqi_sconn *c, int fd, const dqi_sockaddr *peer);
 // Frees an unpublished slot. Any thread.
-void dqi_conn_give_up(dqi_sconn *c);
+void dqi_sconn_give_up(dqi_sconn *c);
 // Returns the connection with this id, in any state, or NULL. Any thread; lock-free.
-dqi_sconn *dqi_conn_find(dqi_sock *s, uint32_t id);
+dqi_sconn *dqi_sconn_find(dqi_sock *s, uint32_t id);
 // Ends a connection: closes its socket, posts the event unless posted, frees the slot. Reactor's thread.
-void dqi_conn_end(dqi_sconn *c, int code);
+void dqi_sconn_end(dqi_sconn *c, int code);
 // Ends reception on an open connection and posts its event. Reactor's thread.
-void dqi_conn_stop_reading(dqi_sconn *c);
+void dqi_sconn_stop_reading(dqi_sconn *c);
 // Starts connecting to the next of c->to. Returns DQ_OK, or the last system error if none is left. Reactor's
 // thread, or before the connection is published.
-int dqi_conn_try(dqi_sconn *c);
+int dqi_sconn_try(dqi_sconn *c);
 // Notifies the interface's transmit queues of new or ended connections. Any thread.
-void dqi_conn_kick(dqi_sock *s);
+void dqi_sconn_kick(dqi_sock *s);
 int dqi_sock_conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag);
 int dqi_sock_conn_close(dq_iface *i, uint32_t conn);
 int dqi_sock_conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out);
 // Closes a connected socket so that the peer receives all sent data, even if it sent data that was not read.
-void dqi_conn_hang_up(int fd);
+void dqi_sconn_hang_up(int fd);
 
 // ---- socket_reactor.c -------------------------------------------------------------------------------------
 

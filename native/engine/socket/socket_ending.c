@@ -19,11 +19,11 @@ void dqi_ending_begin(dqi_sconn *c, int code) {
     dqi_sock *s = c->sock;
     bool again = c->primary && !atomic_load(&c->closing); // pending packets go to the next connection
     if (code != DQ_OK || again || dqi_sock_is_udp(s) || s->iface->n_tx == 0) {
-        dqi_conn_end(c, code);
+        dqi_sconn_end(c, code);
         return;
     }
     dqi_reactor *r = c->reactor;
-    dqi_conn_stop_reading(c);
+    dqi_sconn_stop_reading(c);
     c->ending_ns = dq_now(s->iface->session);
     c->ending_moved = atomic_load(&c->moved);
     c->marked = false;
@@ -74,7 +74,7 @@ int64_t dqi_ending_serve(dqi_reactor *r) {
         dqi_sconn *c = *at;
         if (is_over(c, now)) {
             *at = c->next_ending;
-            dqi_conn_end(c, DQ_OK);
+            dqi_sconn_end(c, DQ_OK);
             continue;
         }
         int64_t due = now + (now - c->ending_ns < LATER_NS ? SOON_NS : LATER_NS);

@@ -99,7 +99,7 @@ static int set_one(int fd, int level, int option, const void *v, uint32_t len) {
 }
 
 static int set_on_conn(dqi_sock *s, uint32_t id, int level, int option, const void *v, uint32_t len) {
-    dqi_sconn *c = dqi_conn_find(s, id);
+    dqi_sconn *c = dqi_sconn_find(s, id);
     if (!c || c->fd < 0) return DQ_INVALID_PARAMETER;
     return set_one(c->fd, level, option, v, len);
 }

@@ -42,7 +42,7 @@ static uint32_t interest(int state) {
 }
 
 int dqi_reactor_add(dqi_reactor *r, dqi_sconn *c, int state) {
-    if (dqi_conn_id(c) != 0 && !c->watched) {
+    if (dqi_sconn_id(c) != 0 && !c->watched) {
         c->watched = true;
         atomic_fetch_add(&r->n_conns, 1);
     }
@@ -59,7 +59,7 @@ static void leave_unread(dqi_reactor *r, dqi_sconn *c) {
     ssize_t n = udp ? 1 : recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n == 0) return dqi_ending_begin(c, DQ_OK);
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-        return dqi_conn_end(c, DQ_ESYS - errno);
+        return dqi_sconn_end(c, DQ_ESYS - errno);
     if (n < 0) return;
     pthread_mutex_lock(&r->sock->lock); // serializes with a close, which must be noticed
     if (!atomic_load(&c->closing)) {
@@ -74,7 +74,7 @@ static void listen_again(dqi_reactor *r, dqi_sconn *c) {
     if (!c || !c->muted || c->reactor != r) return;
     c->muted = false;
     r->n_muted--;
-    if (dqi_conn_state(c) == DQI_CONN_OPEN) watch(r, c->fd, interest(DQI_CONN_OPEN), c);
+    if (dqi_sconn_state(c) == DQI_CONN_OPEN) watch(r, c->fd, interest(DQI_CONN_OPEN), c);
 }
 
 // After a change of the queue's pipes, watches muted connections again that may have a consumer now.
@@ -103,18 +103,18 @@ static void pause_accepting(dqi_reactor *r) {
 static void accept_some(dqi_reactor *r) {
     dqi_sock *s = r->sock;
     for (int k = 0; k < ACCEPTS; k++) {
-        dqi_sconn *c = dqi_conn_new(s, -1);
+        dqi_sconn *c = dqi_sconn_new(s, -1);
         if (!c) return pause_accepting(r);
         dqi_sockaddr peer = {0};
         socklen_t len = sizeof peer;
         int fd = accept4(s->listen_fd, &peer.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC), err = errno;
         if (fd >= 0) {
             dqi_addr_unmap(&peer);
-            dqi_conn_set_fd(c, fd, &peer);
-            dqi_conn_publish(c, DQI_CONN_OPEN);
+            dqi_sconn_set_fd(c, fd, &peer);
+            dqi_sconn_publish(c, DQI_CONN_OPEN);
             continue;
         }
-        dqi_conn_give_up(c);
+        dqi_sconn_give_up(c);
         if (out_of_room(err)) return pause_accepting(r);
         if (err == EAGAIN || err == EWOULDBLOCK) return;
     }
@@ -126,18 +126,18 @@ static void accept_some(dqi_reactor *r) {
 static void finish_connect(dqi_sconn *c) {
     int err = 0;
     socklen_t len = sizeof err;
-    if (atomic_load(&c->closing)) return dqi_conn_end(c, DQ_OK);
+    if (atomic_load(&c->closing)) return dqi_sconn_end(c, DQ_OK);
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0) err = errno;
-    if (err == 0) return dqi_conn_publish(c, DQI_CONN_OPEN);
+    if (err == 0) return dqi_sconn_publish(c, DQI_CONN_OPEN);
     int code = DQ_ESYS - err;
-    if (c->i_to < c->n_to) code = dqi_conn_try(c);
+    if (c->i_to < c->n_to) code = dqi_sconn_try(c);
     if (code == DQ_OK) code = watch(c->reactor, c->fd, EPOLLOUT, c);
-    if (code != DQ_OK) dqi_conn_end(c, code);
+    if (code != DQ_OK) dqi_sconn_end(c, code);
 }
 
 static void start_primary(dqi_reactor *r, uint32_t k) {
     dqi_sock *s = r->sock;
-    dqi_sconn *c = dqi_conn_new(s, (int)k);
+    dqi_sconn *c = dqi_sconn_new(s, (int)k);
     if (!c) {
         s->primary[k].due_ns = dq_now(s->iface->session) + PAUSE_NS;
         return;
@@ -146,12 +146,12 @@ static void start_primary(dqi_reactor *r, uint32_t k) {
     c->from = s->local;
     memcpy(c->to, s->remote, sizeof c->to);
     c->n_to = s->n_remote;
-    int err = dqi_conn_try(c);
+    int err = dqi_sconn_try(c);
     atomic_store(&s->primary[k].conn, c);
     if (err == DQ_OK)
-        dqi_conn_publish(c, DQI_CONN_CONNECTING);
+        dqi_sconn_publish(c, DQI_CONN_CONNECTING);
     else
-        dqi_conn_end(c, err);
+        dqi_sconn_end(c, err);
 }
 
 // Returns true if primary k is read by r.
@@ -195,7 +195,7 @@ static void serve_timers(dqi_reactor *r) {
 
 // Ends c after its packets in b are delivered: requests the delivery and gives c another turn.
 static void end_after(dqi_sock_rx *r, dqi_sconn *c, const dq_burst *b, int why) {
-    if (b->n > 0 && b->conn == dqi_conn_id(c)) {
+    if (b->n > 0 && b->conn == dqi_sconn_id(c)) {
         r->queue->deliver_now = true;
         r->more = c;
         return;
@@ -207,7 +207,7 @@ static void end_after(dqi_sock_rx *r, dqi_sconn *c, const dq_burst *b, int why) 
 // Runs one turn of an open connection. A burst holds packets of one connection: c waits while b has
 // another's.
 static int read_from(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool *waits) {
-    uint32_t id = dqi_conn_id(c);
+    uint32_t id = dqi_sconn_id(c);
     if (!dqi_queue_wants(r->queue, id)) {
         leave_unread(&r->reactor, c);
         return 0;
@@ -224,7 +224,7 @@ static int read_from(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, b
 // Handles the readiness of connection c; returns the packets added to b.
 static int serve(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool *waits) {
     *waits = false;
-    switch (dqi_conn_state(c)) {
+    switch (dqi_sconn_state(c)) {
     case DQI_CONN_CONNECTING:
         finish_connect(c);
         return 0;
@@ -248,7 +248,7 @@ static int turn(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
     dqi_reactor *r = &q->reactor;
     bool waits = false;
     review_muted(q);
-    bool wanted = q->more && dqi_queue_wants(q->queue, dqi_conn_id(q->more));
+    bool wanted = q->more && dqi_queue_wants(q->queue, dqi_sconn_id(q->more));
     if (wanted) {
         int n = serve(q, q->more, b, room, &waits);
         if (n > 0 || waits || q->filled > 0) return n;
@@ -282,7 +282,7 @@ int dqi_reactor_rx(dqi_sock_rx *q, dq_burst *b, uint32_t room) {
 
 // Discards received data, so that the end of the stream is seen.
 static void skim(dqi_sconn *c) {
-    int state = dqi_conn_state(c);
+    int state = dqi_sconn_state(c);
     if (state == DQI_CONN_FREE) return;
     if (state == DQI_CONN_CONNECTING) return finish_connect(c);
     if (state == DQI_CONN_ENDING) return dqi_ending_look(c);
@@ -290,7 +290,7 @@ static void skim(dqi_sconn *c) {
     if (n == 0)
         dqi_ending_begin(c, DQ_OK);
     else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-        dqi_conn_end(c, DQ_ESYS - errno);
+        dqi_sconn_end(c, DQ_ESYS - errno);
 }
 
 int dqi_reactor_reap(dqi_reactor *r) {

@@ -241,13 +241,13 @@ static inline bool dqi_sock_stopped(const dqi_sock *s) {
 static inline dqi_sconn *dqi_sconn_at(const dqi_sock *s, uint32_t k) {
     return (dqi_sconn *)dqi_conn_at(&s->conns, k);
 }
-static inline int dqi_conn_state(const dqi_sconn *c) { return dqi_conn_state_of(&c->conn); }
+static inline int dqi_sconn_state(const dqi_sconn *c) { return dqi_conn_state_of(&c->conn); }
 // Returns true if the connection accepts sends.
-static inline bool dqi_conn_takes(const dqi_sconn *c) {
-    int state = dqi_conn_state(c);
+static inline bool dqi_sconn_takes(const dqi_sconn *c) {
+    int state = dqi_sconn_state(c);
     return state == DQI_CONN_OPEN || state == DQI_CONN_ENDING;
 }
-static inline uint32_t dqi_conn_id(const dqi_sconn *c) { return dqi_conn_id_of(&c->conn); }
+static inline uint32_t dqi_sconn_id(const dqi_sconn *c) { return dqi_conn_id_of(&c->conn); }
 
 extern const dqi_engine_ops dqi_engine_socket;
 

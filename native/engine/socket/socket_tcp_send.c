@@ -134,7 +134,7 @@ int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint
     if (pthread_mutex_trylock(&c->tx_lock) != 0) return 0;
     bool mine = is_next(c, q, b, first);
     t->blocked_fd = -1;
-    if (mine && dqi_conn_takes(c) && dqi_conn_id(c) == id) {
+    if (mine && dqi_sconn_takes(c) && dqi_sconn_id(c) == id) {
         q->next_ns = due;
         done = send_all(q, c, b, first, n);
         if (atomic_load(&c->broken)) q->next_ns = 0;

@@ -222,7 +222,7 @@ int dqi_udp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint
         return 0;
     }
     uint32_t done = 0;
-    if (dqi_conn_state(c) == DQI_CONN_OPEN && dqi_conn_id(c) == id)
+    if (dqi_sconn_state(c) == DQI_CONN_OPEN && dqi_sconn_id(c) == id)
         done = send_all(&o, first, n);
     else
         q->next_ns = 0;
