@@ -8,9 +8,10 @@
 
 _Static_assert(DQI_MAX_IFACES <= 1u << (32 - DQI_CONN_ID_BITS), "an id has the interface's index");
 
-void dqi_conn_table_init(dqi_conn_table *t, const dq_iface *i, size_t bytes) {
+void dqi_conn_table_init(dqi_conn_table *t, dq_iface *i, size_t bytes) {
     t->iface = i;
     t->bytes = bytes;
+    pthread_mutex_init(&t->lock, NULL);
 }
 
 // Returns the slot of the next id, allocating it if necessary; NULL if it is in use.
@@ -29,8 +30,20 @@ dqi_conn *dqi_conn_reserve(dqi_conn_table *t, uint32_t *id, bool *anew) {
     dqi_conn *c = NULL;
     for (uint32_t k = 0; k < tries && !c && n < DQI_CONNS; k++)
         c = next_slot(t, id, anew);
-    if (c) atomic_store(&t->n, n + 1);
+    if (!c) return NULL;
+    atomic_store(&t->n, n + 1);
+    atomic_store(&c->closing, false);
+    atomic_store(&c->broken, false);
+    c->redial = NULL;
+    c->local = c->peer = (dqi_sockaddr){0};
     return c;
+}
+
+void dqi_conn_place(dqi_conn_table *t, dqi_conn *c, int pair) {
+    const dq_iface *i = t->iface;
+    uint32_t k = pair >= 0 ? (uint32_t)pair : t->n_placed++;
+    c->rx = i->n_rx ? i->rx[k % i->n_rx] : NULL;
+    c->tx = i->n_tx ? i->tx[k % i->n_tx] : NULL;
 }
 
 void dqi_conn_enter(dqi_conn_table *t, dqi_conn *c, uint32_t id) {
@@ -39,8 +52,25 @@ void dqi_conn_enter(dqi_conn_table *t, dqi_conn *c, uint32_t id) {
     atomic_store(&t->slots[id % DQI_CONNS], c);
 }
 
+void dqi_conn_set_open(dqi_conn_table *t, dqi_conn *c) {
+    atomic_store(&c->state, DQI_CONN_OPEN);
+    atomic_store(&t->newest, dqi_conn_id_of(c));
+}
+
+// Selects another newest connection if it was c, whose state has changed.
+static void replace_newest(dqi_conn_table *t, const dqi_conn *c) {
+    uint32_t id = dqi_conn_id_of(c);
+    if (id != 0 && atomic_load(&t->newest) == id) atomic_store(&t->newest, dqi_conn_newest(t));
+}
+
+void dqi_conn_set_ending(dqi_conn_table *t, dqi_conn *c) {
+    atomic_store(&c->state, DQI_CONN_ENDING);
+    replace_newest(t, c);
+}
+
 void dqi_conn_take_back(dqi_conn_table *t, dqi_conn *c) {
     if ((dqi_conn_id_of(c) & ID_MASK) == t->seq) t->seq--;
+    t->n_placed--;
     atomic_store(&c->id, 0);
     dqi_conn_leave(t, c);
 }
@@ -48,6 +78,7 @@ void dqi_conn_take_back(dqi_conn_table *t, dqi_conn *c) {
 void dqi_conn_leave(dqi_conn_table *t, dqi_conn *c) {
     atomic_store(&c->state, DQI_CONN_FREE);
     atomic_fetch_sub(&t->n, 1);
+    replace_newest(t, c);
 }
 
 dqi_conn *dqi_conn_look_up(const dqi_conn_table *t, uint32_t id) {

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define FLUSH_ROUNDS 1024
-
 // ---- open -------------------------------------------------------------------------------------------------
 
 static int no_memory(const dq_iface *i, dq_diag *diag) {
@@ -69,14 +67,13 @@ static int open_rdma(dq_iface *i, dq_diag *diag) {
     dqi_conn_table_init(&r->conns, i, sizeof(dqi_rconn));
     i->engine = r;
     r->iface = i;
-    pthread_mutex_init(&r->lock, NULL);
     pthread_mutex_init(&r->dialling, NULL);
     r->keeper = i->n_rx ? i->rx[0] : i->n_tx ? i->tx[0] : NULL;
     err = resolve(i, conf->local_host, conf->local_port, &r->local, diag);
     if (err == DQ_OK && conf->remote_host[0] && !conf->server) {
         err = resolve(i, conf->remote_host, conf->remote_port, &r->remote, diag);
         r->dials = true;
-        r->wait_ns = INT64_C(1000000000) * (conf->retry_connect_s > 0 ? conf->retry_connect_s : 1);
+        dqi_redial_init(&r->own, i);
     }
     if (err == DQ_OK) err = dqi_rdma_bind(r, diag);
     if (err == DQ_OK) err = dqi_rdma_device_open(r, r->listener->verbs, r->listener->port_num, diag);
@@ -129,7 +126,7 @@ static void close_rdma(dq_iface *i) {
     dqi_rdma_device_close(r);
     if (r->channel) dqi_rdma_refuse_rest(r);
     if (r->channel) cm.destroy_event_channel(r->channel);
-    pthread_mutex_destroy(&r->lock);
+    pthread_mutex_destroy(&r->conns.lock);
     pthread_mutex_destroy(&r->dialling);
     free(r);
     i->engine = NULL;
@@ -182,19 +179,13 @@ static void woken(dq_queue *q, const struct pollfd *fds, int n) {
     }
 }
 
+static int take(dq_queue *q, dq_burst **b, uint32_t room) {
+    (*b)->nseg = q->conf.n_regions;
+    return dqi_rdma_take(dqi_rdma_queue_of(q), *b, room);
+}
+
 static int64_t flush(dq_queue *q) {
-    dqi_rdma_queue *x = dqi_rdma_queue_of(q);
-    int64_t n = 0;
-    bool more = q->bursts && atomic_load(&q->consumed);
-    for (int round = 0; round < FLUSH_ROUNDS && more; round++) {
-        dq_burst *b = dqi_burst_get(q->bursts);
-        if (!b) break;
-        b->nseg = q->conf.n_regions;
-        int k = dqi_rdma_take(x, b, q->conf.batch_size);
-        more = k > 0;
-        n += k;
-        dq_burst_unref(b);
-    }
+    int64_t n = q->bursts && atomic_load(&q->consumed) ? dqi_conn_flush(q, take) : 0;
     q->deliver_now = false;
     dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)n);
     return n;

@@ -4,7 +4,7 @@
 // keeper's: that of the interface's first receive queue or, without one, of its first transmit queue. The
 // poller of a connection's receive queue receives its messages; any transmit queue may send on it, and its
 // own handles the completions. A connection's lock is held once per batch, and while its queue pair is
-// removed; dqi_rdma.lock (connection table, control calls) is taken before it.
+// removed; conns.lock (connection table, control calls) is taken before it.
 #ifndef DQI_RDMA_H
 #define DQI_RDMA_H
 
@@ -15,7 +15,7 @@
 #include "core/socket_addr.h"
 #include "engine/rdma/rdma_cq.h"
 #include "engine/rdma/verbs_dl.h"
-#include "pipeline/conn_table.h"
+#include "pipeline/conn.h"
 #include "pipeline/dq_op.h"
 #include "pipeline/dq_rma.h"
 #include "pipeline/engine.h"
@@ -56,6 +56,7 @@ typedef struct dqi_rdma_device {
 } dqi_rdma_device;
 
 typedef struct dqi_rdma_queue {
+    dqi_conn_tx conn; // must be first
     dqi_rdma *r;
     dq_queue *queue;
     dqi_rdma_cqs cqs;
@@ -69,7 +70,6 @@ typedef struct dqi_rdma_queue {
     uint32_t ready_head, ready_tail;
     uint32_t ready[DQI_CONNS]; // ids of connections with messages, in turn
     // transmit
-    _Atomic uint32_t settled;   // ring position up to which all bursts were passed to connections or dropped
     _Atomic uint32_t n_waiting; // its connections with waiting bursts
     vb_send_wr wr[DQI_RDMA_DEPTH];
     vb_sge sge[DQI_RDMA_DEPTH * DQ_MAX_SEGS];
@@ -106,12 +106,7 @@ typedef struct dqi_rdma_wait {
 struct dqi_rconn {
     dqi_conn conn; // must be first
     dqi_rdma *r;
-    dq_queue *rx, *tx;
-    dqi_sockaddr local, peer;
-    _Atomic bool closing;          // its end was requested
-    _Atomic bool broken;           // its queue pair is in the error state
     _Atomic int32_t why;           // a status; DQ_OK: unknown
-    bool primary;                  // a client's own, reconnected whenever it is lost
     bool flushing;                 // its queue pair accepts no more; posted requests are flushed
     bool gone;                     // ended by the peer
     bool ours;                     // its peer uses this engine: they exchange notes
@@ -119,9 +114,6 @@ struct dqi_rconn {
     bool by_hand;                  // without connection manager; states are changed by rdma_pair.c
     _Atomic bool joined;           // by_hand: its peer is known, and the keeper opens it
     dq_queue_pair pair, pair_peer; // by_hand: both ends
-    int64_t ending_ns;             // start of the end phase, or last progress
-    uint64_t ending_done;
-    uint32_t mark[DQ_MAX_QUEUES];                    // tails of the transmit rings then
     uint8_t given[DQI_RDMA_PRIVATE], given_bytes;    // private data sent to the peer
     uint8_t heard[DQ_MAX_PRIVATE_DATA], heard_bytes; // private data received from the peer
 
@@ -152,20 +144,15 @@ struct dqi_rdma {
     _Atomic bool stopped;
     dqi_sockaddr local, remote;
     cm_channel *channel;
-    cm_id *listener; // of a server; a client's holds its address
-    pthread_mutex_t lock;
-    pthread_mutex_t dialling; // held during calls of librdmacm whose event may arrive before they return
-    dqi_conn_table conns;     // elements are dqi_rconn
-    uint32_t n_made;
-    _Atomic uint32_t newest;    // connection for unaddressed packets; 0: none
+    cm_id *listener;            // of a server; a client's holds its address
+    pthread_mutex_t dialling;   // held during calls of librdmacm whose event may arrive before they return
+    dqi_conn_table conns;       // elements are dqi_rconn
     _Atomic uint32_t version;   // incremented by every change of the open connections
     _Atomic bool attention;     // some connection needs the keeper
     int64_t looked_ns, next_ns; // keeper: last check for events; next due time
-    dqi_rdma_lease *leases;     // under lock
-    // a client's own connection
-    bool dials, retired;
-    int64_t dial_ns, wait_ns, since_ns;
-    int32_t last_err;
+    dqi_rdma_lease *leases;     // under conns.lock
+    bool dials;                 // a client with a connection of its own
+    dqi_redial own;
 };
 
 extern const dqi_engine_ops dqi_engine_rdma;

@@ -49,8 +49,8 @@ static bool take_request(dqi_rdma *r, const cm_event *e, dqi_rconn **out) {
     }
     c->id = e->id;
     c->id->context = c;
-    c->local = dqi_rdma_address(&c->id->src);
-    c->peer = dqi_rdma_address(&c->id->dst);
+    c->conn.local = dqi_rdma_address(&c->id->src);
+    c->conn.peer = dqi_rdma_address(&c->id->dst);
     int err = dqi_rconn_make_qp(c);
     if (err == DQ_OK) {
         hear(c, e);
@@ -96,22 +96,18 @@ static int answered(dqi_rconn *c) {
 // Starts a client's own connection when it is due.
 static void dial_again(dqi_rdma *r) {
     int64_t now = dq_now(r->iface->session);
-    if (!r->dials || r->retired || dqi_rdma_stopped(r)) return;
-    if (r->dial_ns > now) {
-        if (r->dial_ns < r->next_ns) r->next_ns = r->dial_ns;
-        return;
+    dqi_redial *own = &r->own;
+    if (!r->dials || own->retired || atomic_load(&own->conn) || dqi_rdma_stopped(r)) return;
+    dqi_rconn *c = own->due_ns <= now ? dqi_rconn_new(r) : NULL;
+    if (c) {
+        c->conn.redial = own;
+        atomic_store(&own->conn, &c->conn);
+        int err = dqi_rdma_dial(c, &r->local, &r->remote);
+        if (err != DQ_OK) dqi_rconn_end(c, err);
+    } else if (own->due_ns <= now) {
+        own->due_ns = now + PAUSE_NS;
     }
-    dqi_rconn *c = dqi_rconn_new(r);
-    if (!c) {
-        r->dial_ns = now + PAUSE_NS;
-        r->next_ns = r->dial_ns;
-        return;
-    }
-    r->dials = false;
-    c->primary = true;
-    int err = dqi_rdma_dial(c, &r->local, &r->remote);
-    if (err != DQ_OK) dqi_rconn_end(c, err);
-    if (r->dials && r->dial_ns < r->next_ns) r->next_ns = r->dial_ns;
+    if (!atomic_load(&own->conn) && own->due_ns < r->next_ns) r->next_ns = own->due_ns;
 }
 
 // ---- events -----------------------------------------------------------------------------------------------
@@ -142,8 +138,8 @@ static int of_connection(dqi_rconn *c, const cm_event *e) {
             if ((err = dqi_rconn_meet(c, e->param.ud.ah_attr, e->param.ud.qp_num, e->param.ud.qkey)) != DQ_OK)
                 return err;
         }
-        c->local = dqi_rdma_address(&c->id->src);
-        c->peer = dqi_rdma_address(&c->id->dst);
+        c->conn.local = dqi_rdma_address(&c->id->src);
+        c->conn.peer = dqi_rdma_address(&c->id->dst);
         dqi_rconn_opened(c);
         return DQ_OK;
     case CM_ADDR_ERROR:

@@ -7,10 +7,9 @@ static bool make_room(dqi_rconn *c) {
 }
 
 static void reset(dqi_rconn *c) {
-    c->local = c->peer = (dqi_sockaddr){0};
     c->by_hand = false;
     c->pair = c->pair_peer = (dq_queue_pair){0};
-    c->primary = c->flushing = c->gone = c->ours = c->ready = false;
+    c->flushing = c->gone = c->ours = c->ready = false;
     c->id = NULL;
     c->qp = NULL;
     c->ah = NULL;
@@ -19,21 +18,16 @@ static void reset(dqi_rconn *c) {
     c->wait_head = c->wait_tail = 0;
     c->n_remotes = 0;
     c->given_bytes = c->heard_bytes = 0;
-    c->ending_ns = 0;
-    c->ending_done = 0;
-    atomic_store(&c->closing, false);
     atomic_store(&c->joined, false);
-    atomic_store(&c->broken, false);
     atomic_store(&c->why, DQ_OK);
     atomic_store(&c->waiting, 0);
     atomic_store(&c->done, 0);
 }
 
 dqi_rconn *dqi_rconn_new(dqi_rdma *r) {
-    const dq_iface *i = r->iface;
     uint32_t id = 0;
     bool anew = false;
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->conns.lock);
     dqi_rconn *c = (dqi_rconn *)dqi_conn_reserve(&r->conns, &id, &anew);
     if (c && !make_room(c)) {
         free(c->recv);
@@ -45,37 +39,26 @@ dqi_rconn *dqi_rconn_new(dqi_rdma *r) {
     if (c) {
         c->r = r;
         reset(c);
-        uint32_t pair = r->n_made++;
-        c->rx = i->n_rx ? i->rx[pair % i->n_rx] : NULL;
-        c->tx = i->n_tx ? i->tx[pair % i->n_tx] : NULL;
+        dqi_conn_place(&r->conns, &c->conn, -1);
         dqi_conn_enter(&r->conns, &c->conn, id);
     }
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->conns.lock);
     return c;
 }
 
 void dqi_rconn_give_up(dqi_rconn *c) {
     dqi_rdma *r = c->r;
     dqi_rconn_destroy(c);
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->conns.lock);
     dqi_conn_take_back(&r->conns, &c->conn);
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->conns.lock);
 }
 
 void dqi_rconn_opened(dqi_rconn *c) {
     dqi_rdma *r = c->r;
-    uint32_t id = dqi_rconn_id(c);
     if (dqi_rconn_state(c) != DQI_CONN_CONNECTING) return;
-    pthread_mutex_lock(&r->lock);
-    if (c->primary) {
-        r->since_ns = dq_now(r->iface->session);
-        r->last_err = 0;
-    }
-    atomic_store(&c->conn.state, DQI_CONN_OPEN);
-    atomic_store(&r->newest, id);
+    dqi_conn_opened(&r->conns, &c->conn);
     atomic_fetch_add(&r->version, 1);
-    pthread_mutex_unlock(&r->lock);
-    dqi_iface_event(r->iface, DQ_EV_CONNECT, id, DQ_OK);
     dqi_rdma_kick_all(r);
 }
 

@@ -9,32 +9,14 @@
 
 #include <errno.h>
 
-#define FIRST_WAIT_NS INT64_C(1000000000) // first delay between two connection attempts; it doubles
-#define MAX_WAIT_NS   INT64_C(30000000000)
-#define STEP_NS       1000000 // interval between checks of ending connections
-
-// Schedules a client's next attempt: at once after a lasting connection, else after a doubling delay.
-static void schedule(dqi_rconn *c, bool was_open) {
-    dqi_rdma *r = c->r;
-    int64_t now = dq_now(r->iface->session);
-    r->retired = r->retired || atomic_load(&c->closing);
-    r->dials = true;
-    atomic_store(&r->attention, true);
-    if (was_open) {
-        r->wait_ns = FIRST_WAIT_NS;
-        r->dial_ns = now - r->since_ns >= FIRST_WAIT_NS ? now : now + FIRST_WAIT_NS;
-        return;
-    }
-    r->dial_ns = now + r->wait_ns;
-    r->wait_ns = 2 * r->wait_ns < MAX_WAIT_NS ? 2 * r->wait_ns : MAX_WAIT_NS;
-}
+#define STEP_NS 1000000 // interval between checks of ending connections
 
 // Returns the reason of the end; a queue pair in error without a failed completion is reported separately.
 static int reason(const dqi_rconn *c) {
     int why = atomic_load(&c->why);
-    if (why != DQ_OK || !atomic_load(&c->broken)) return why;
+    if (why != DQ_OK || !atomic_load(&c->conn.broken)) return why;
     char peer[64];
-    dqi_addr_text(&c->peer, peer, sizeof peer);
+    dqi_addr_text(&c->conn.peer, peer, sizeof peer);
     dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: its queue pair is in error",
              c->r->iface->conf.name, peer);
     return DQ_ESYS - EREMOTEIO;
@@ -43,42 +25,32 @@ static int reason(const dqi_rconn *c) {
 // Frees the slot and reports the end.
 static void finish(dqi_rconn *c) {
     dqi_rdma *r = c->r;
-    uint32_t id = dqi_rconn_id(c);
+    uint32_t id;
     int code = reason(c);
-    bool was_open = dqi_rconn_state(c) != DQI_CONN_CONNECTING, tell = true;
+    bool own = c->conn.redial != NULL;
     dqi_rconn_destroy(c);
-    pthread_mutex_lock(&r->lock);
-    dqi_conn_leave(&r->conns, &c->conn);
+    pthread_mutex_lock(&r->conns.lock);
+    bool report = dqi_conn_ended(&r->conns, &c->conn, code, &id);
     atomic_fetch_add(&r->version, 1);
-    if (atomic_load(&r->newest) == id) atomic_store(&r->newest, dqi_conn_newest(&r->conns));
-    if (c->primary) schedule(c, was_open);
-    if (c->primary && !was_open) { // an unreachable server is reported only once
-        tell = r->last_err != code;
-        r->last_err = code;
-        id = 0;
-    }
-    pthread_mutex_unlock(&r->lock);
-    if (tell) dqi_iface_event(r->iface, DQ_EV_DISCONNECT, id, code);
+    pthread_mutex_unlock(&r->conns.lock);
+    if (own) atomic_store(&r->attention, true); // the next attempt
+    if (report) dqi_iface_event(r->iface, DQ_EV_DISCONNECT, id, code);
     dqi_rdma_kick_all(r);
 }
 
 void dqi_rconn_end(dqi_rconn *c, int code) {
     dqi_rdma *r = c->r;
-    uint32_t id = dqi_rconn_id(c);
     int32_t none = DQ_OK;
     int state = dqi_rconn_state(c);
     if (state == DQI_CONN_FREE) return;
     atomic_compare_exchange_strong(&c->why, &none, code);
     if (state == DQI_CONN_CONNECTING) return finish(c);
     if (state == DQI_CONN_OPEN) {
-        pthread_mutex_lock(&r->lock);
-        atomic_store(&c->conn.state, DQI_CONN_ENDING);
-        c->ending_ns = dq_now(r->iface->session);
-        for (uint32_t k = 0; k < r->iface->n_tx; k++)
-            c->mark[k] = atomic_load(&r->iface->tx[k]->ring.tail);
-        if (atomic_load(&r->newest) == id) atomic_store(&r->newest, dqi_conn_newest(&r->conns));
+        pthread_mutex_lock(&r->conns.lock);
+        dqi_conn_begin_end(&r->conns, &c->conn, atomic_load(&c->done), dq_now(r->iface->session));
+        dqi_conn_mark(&r->conns, &c->conn);
         atomic_fetch_add(&r->version, 1);
-        pthread_mutex_unlock(&r->lock);
+        pthread_mutex_unlock(&r->conns.lock);
     }
     atomic_store(&r->attention, true);
 }
@@ -86,7 +58,7 @@ void dqi_rconn_end(dqi_rconn *c, int code) {
 // Flushes all posted requests.
 static void flush(dqi_rconn *c, int64_t now) {
     c->flushing = true;
-    c->ending_ns = now;
+    c->conn.ending_ns = now;
     dqi_rconn_stop_qp(c);
     dqi_rconn_lock(c);
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
@@ -94,35 +66,24 @@ static void flush(dqi_rconn *c, int64_t now) {
     dqi_rdma_kick_all(c->r);
 }
 
-// Returns true if all packets queued before the end began were passed to their connections.
-static bool queues_passed(const dqi_rconn *c) {
-    const dq_iface *i = c->r->iface;
-    bool passed = true;
-    for (uint32_t k = 0; k < i->n_tx && passed; k++)
-        passed = (int32_t)(atomic_load(&dqi_rdma_queue_of(i->tx[k])->settled) - c->mark[k]) >= 0;
-    return passed;
-}
-
 // Checks an ending connection; returns false when it has ended.
 static bool step(dqi_rconn *c, int64_t now) {
     dqi_rconn_lock(c);
     bool sends = dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0;
     bool under_way = dqi_rconn_sending(c) > 0 || c->n_posted > 0;
-    bool read = c->rx && atomic_load_explicit(&c->rx->consumed, memory_order_relaxed);
+    bool read = c->conn.rx && atomic_load_explicit(&c->conn.rx->consumed, memory_order_relaxed);
     bool waits = c->n_parked > 0 && read && !dqi_rdma_stopped(c->r);
-    bool untaken = waits && (c->ready || now - c->ending_ns < DQI_RDMA_END_NS);
+    bool untaken = waits && (c->ready || now - c->conn.ending_ns < DQI_RDMA_END_NS);
     dqi_rconn_unlock(c);
-    uint64_t done = atomic_load(&c->done);
     if (!c->flushing) {
-        if (done != c->ending_done) c->ending_ns = now;
-        c->ending_done = done;
-        bool rest = sends || !queues_passed(c);
-        bool over = c->gone || atomic_load(&c->broken) || !rest || now - c->ending_ns >= DQI_RDMA_IDLE_NS;
+        bool idle = dqi_conn_idle_ns(&c->conn, atomic_load(&c->done), now) >= DQI_RDMA_IDLE_NS;
+        bool rest = sends || !dqi_conn_passed(&c->r->conns, &c->conn);
+        bool over = c->gone || atomic_load(&c->conn.broken) || !rest || idle;
         if (!over) return true;
         flush(c, now);
         return true;
     }
-    if (under_way && now - c->ending_ns < DQI_RDMA_END_NS) return true;
+    if (under_way && now - c->conn.ending_ns < DQI_RDMA_END_NS) return true;
     if (untaken) return true; // its end is reported after its messages
     finish(c);
     return false;
@@ -134,7 +95,7 @@ int64_t dqi_rconn_ending_serve(dqi_rdma *r) {
         dqi_rconn *c = dqi_rconn_at(r, k);
         if (!c || dqi_rconn_state(c) == DQI_CONN_FREE) continue;
         if (atomic_load(&c->joined)) dqi_rconn_opened(c);
-        bool wants = atomic_load(&c->broken) || atomic_load(&c->closing) || c->gone;
+        bool wants = atomic_load(&c->conn.broken) || atomic_load(&c->conn.closing) || c->gone;
         if (wants && dqi_rconn_state(c) != DQI_CONN_ENDING) dqi_rconn_end(c, DQ_OK);
         if (dqi_rconn_state(c) == DQI_CONN_ENDING && step(c, now)) next = now + STEP_NS;
     }

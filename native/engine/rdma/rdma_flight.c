@@ -33,7 +33,7 @@ void dqi_rdma_settle(dqi_rdma_sent *w, bool ok, dq_reason why, const char *words
 
 void dqi_rconn_posted(dqi_rconn *c, uint32_t n) {
     c->sent_tail += n;
-    if (atomic_fetch_add(&c->send_cq->sending, n) == 0) dqi_queue_kick(c->tx ? c->tx : c->rx);
+    if (atomic_fetch_add(&c->send_cq->sending, n) == 0) dqi_queue_kick(c->conn.tx ? c->conn.tx : c->conn.rx);
 }
 
 static void settle_first(dqi_rconn *c, bool ok, dq_reason why, const char *words) {
@@ -69,7 +69,7 @@ static int error_of(int status) {
 static void fail(dqi_rconn *c, const dqi_rdma_sent *w, int status) {
     const char *name = c->r->iface->conf.name;
     char peer[64];
-    dqi_addr_text(&c->peer, peer, sizeof peer);
+    dqi_addr_text(&c->conn.peer, peer, sizeof peer);
     dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: %s", name, peer,
              vb_status_text(status));
     if (w->queue) dqi_fault_add(w->queue->faults, error_of(status), 1);
@@ -113,7 +113,7 @@ bool dqi_rconn_add_wait(dqi_rconn *c, dq_queue *q, dq_burst *b, uint32_t first, 
     if (!grow(c)) return false;
     dq_burst_ref(b);
     *dqi_rconn_wait_at(c, c->wait_tail++) = (dqi_rdma_wait){.queue = q, .b = b, .first = first, .n = n};
-    if (atomic_fetch_add(&c->waiting, n) == 0) atomic_fetch_add(&dqi_rdma_queue_of(c->tx)->n_waiting, 1);
+    if (atomic_fetch_add(&c->waiting, n) == 0) atomic_fetch_add(&dqi_rdma_queue_of(c->conn.tx)->n_waiting, 1);
     return true;
 }
 
@@ -121,7 +121,7 @@ void dqi_rconn_advance(dqi_rconn *c, uint32_t n) {
     dqi_rdma_wait *w = dqi_rconn_wait_at(c, c->wait_head);
     w->first += n;
     w->n -= n;
-    if (atomic_fetch_sub(&c->waiting, n) == n) atomic_fetch_sub(&dqi_rdma_queue_of(c->tx)->n_waiting, 1);
+    if (atomic_fetch_sub(&c->waiting, n) == n) atomic_fetch_sub(&dqi_rdma_queue_of(c->conn.tx)->n_waiting, 1);
     if (w->n > 0) return;
     dq_burst_unref(w->b);
     c->wait_head++;

@@ -14,7 +14,7 @@ _Static_assert(sizeof(dqi_rdma_hello) == 56, "as much as a request has room for"
 static const uint8_t mark[6] = {'d', 'a', 'q', 'i', 'r', 'i'};
 
 static bool has_notes(const dqi_rconn *c) {
-    const dq_queue *q = c->rx;
+    const dq_queue *q = c->conn.rx;
     return dqi_rdma_transport(c->r) == DQ_TRANSPORT_RC && c->inline_bytes >= DQI_RDMA_NOTE_BYTES && q &&
            q->conf.n_regions > 0 && q->conf.regions[0]->conf.buf_size >= DQI_RDMA_NOTE_BYTES;
 }

@@ -56,7 +56,7 @@ static int send_note(dqi_rconn *c, uint32_t kind, const dq_remote *what) {
         int sys = vb_post_send(c->qp, &wr, &bad);
         err = sys == 0 ? DQ_OK : DQ_ESYS - sys;
         if (sys == 0) {
-            c->sent[c->sent_tail % DQI_RDMA_DEPTH] = (dqi_rdma_sent){.queue = c->tx};
+            c->sent[c->sent_tail % DQI_RDMA_DEPTH] = (dqi_rdma_sent){.queue = c->conn.tx};
             dqi_rconn_posted(c, 1);
         }
     }
@@ -139,10 +139,10 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
                                .slot_bytes = loan->slot_bytes}};
     memcpy(out->what.name, loan->name, sizeof loan->name);
     l->conn = conn;
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->conns.lock);
     l->next = r->leases;
     r->leases = l;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->conns.lock);
     if (!c->ours) return DQ_OK; // other peers are informed by the script
     err = send_note(c, NOTE_LEND, &out->what);
     if (err == DQ_OK) return DQ_OK;
@@ -156,13 +156,13 @@ int dqi_rdma_revoke(dq_iface *i, dq_lease *lease) {
     dqi_rdma_lease *l = lease->engine;
     lease->engine = NULL;
     if (!r || !l) return DQ_OK;
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->conns.lock);
     dqi_rdma_lease **at = &r->leases;
     while (*at && *at != l)
         at = &(*at)->next;
     bool live = *at != NULL;
     if (live) *at = l->next;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->conns.lock);
     if (!live) return DQ_OK;
     int err = vb.dereg_mr(l->mr); // invalidates its key
     dqi_rconn *c = dqi_rconn_find(r, l->conn);

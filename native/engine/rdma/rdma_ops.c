@@ -129,7 +129,7 @@ static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     uint32_t k = run_of(list, n);
     if (c) dqi_rconn_lock(c);
     bool open = c && c->qp && !c->flushing && dqi_rconn_state(c) == DQI_CONN_OPEN &&
-                !atomic_load(&c->broken) && !(dqi_rdma_is_ud(r) && !c->ah && list->kind != DQ_RMA_RECV);
+                !atomic_load(&c->conn.broken) && !(dqi_rdma_is_ud(r) && !c->ah && list->kind != DQ_RMA_RECV);
     if (!open) {
         for (uint32_t i = 0; i < k; i++)
             fail(NULL, &list[i], 0);
@@ -138,7 +138,7 @@ static uint32_t begin(dq_queue *q, const dq_rma *list, uint32_t n) {
     } else if (k > DQI_RDMA_DEPTH - dqi_rconn_sending(c) || c->wait_head != c->wait_tail) {
         k = 0; // waiting packets are sent first
     } else {
-        send_run(c->tx ? c->tx : q, c, list, k);
+        send_run(c->conn.tx ? c->conn.tx : q, c, list, k);
     }
     if (c) dqi_rconn_unlock(c);
     return k;

@@ -105,12 +105,10 @@ int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
     int err = describe(r, &ours, diag);
     if (err != DQ_OK) return err;
     dqi_rconn *c = dqi_rconn_new(r);
-    if (!c)
-        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: it has %u connections; hint: close some",
-                        i->conf.name, DQI_CONNS);
+    if (!c) return dqi_conn_full(i, diag);
     c->by_hand = true;
     c->pair = ours;
-    c->local = r->local;
+    c->conn.local = r->local;
     err = dqi_rconn_make_qp(c);
     if (err != DQ_OK) {
         dqi_rconn_give_up(c);
@@ -141,12 +139,12 @@ int dqi_rdma_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq
                         "interface %s: connection %u waits for no peer: it has one, or has ended",
                         i->conf.name, conn);
     c->pair_peer = *peer;
-    c->peer = address_of(peer->gid);
-    if (r->device->port.link_layer == VB_LINK_LAYER_ETHERNET && dqi_addr_is_any(&c->peer))
+    c->conn.peer = address_of(peer->gid);
+    if (r->device->port.link_layer == VB_LINK_LAYER_ETHERNET && dqi_addr_is_any(&c->conn.peer))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: queue pair %u: on Ethernet it has a gid or an addr, not a lid",
                         i->conf.name, peer->qpn);
-    dqi_addr_set_port(&c->peer, ROCE_PORT);
+    dqi_addr_set_port(&c->conn.peer, ROCE_PORT);
     int err = dqi_rconn_step(c, VB_QPS_RTR);
     if (err == DQ_OK) err = dqi_rconn_step(c, VB_QPS_RTS);
     if (err == DQ_OK && dqi_rdma_is_ud(r)) err = dqi_rconn_meet(c, dqi_rconn_path(c), peer->qpn, peer->qkey);
@@ -154,16 +152,16 @@ int dqi_rdma_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq
     atomic_fetch_add(&r->version, 1); // receives may be posted now
     atomic_store(&c->joined, true);
     dqi_rdma_wake(r);
-    if (c->rx) dqi_queue_kick(c->rx);
+    if (c->conn.rx) dqi_queue_kick(c->conn.rx);
     return DQ_OK;
 }
 
 int dqi_rdma_pair_read(dq_iface *i, uint32_t conn, dq_queue_pair *ours) {
     dqi_rdma *r = i->engine;
-    pthread_mutex_lock(&r->lock);
+    pthread_mutex_lock(&r->conns.lock);
     const dqi_rconn *c = dqi_rconn_find(r, conn);
     if (c) *ours = c->pair;
     bool by_hand = c && c->by_hand;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->conns.lock);
     return !c ? DQ_INVALID_PARAMETER : by_hand ? DQ_OK : DQ_NOT_SUPPORTED;
 }

@@ -115,24 +115,26 @@ int dqi_rconn_make_ready(dqi_rconn *c) {
 static int take_cqs(dqi_rconn *c) {
     dqi_rdma *r = c->r;
     int err;
-    pthread_mutex_lock(&r->lock);
-    c->recv_cq = dqi_rdma_cq_for(dqi_rdma_queue_of(c->rx ? c->rx : c->tx), DQI_RDMA_DEPTH, &err);
+    pthread_mutex_lock(&r->conns.lock);
+    c->recv_cq =
+        dqi_rdma_cq_for(dqi_rdma_queue_of(c->conn.rx ? c->conn.rx : c->conn.tx), DQI_RDMA_DEPTH, &err);
     if (c->recv_cq)
-        c->send_cq = dqi_rdma_cq_for(dqi_rdma_queue_of(c->tx ? c->tx : c->rx), DQI_RDMA_DEPTH, &err);
+        c->send_cq =
+            dqi_rdma_cq_for(dqi_rdma_queue_of(c->conn.tx ? c->conn.tx : c->conn.rx), DQI_RDMA_DEPTH, &err);
     if (err != DQ_OK && c->recv_cq) c->recv_cq->used -= DQI_RDMA_DEPTH;
-    pthread_mutex_unlock(&r->lock);
+    pthread_mutex_unlock(&r->conns.lock);
     return err;
 }
 
 static void leave_cqs(const dqi_rconn *c) {
-    pthread_mutex_lock(&c->r->lock);
+    pthread_mutex_lock(&c->r->conns.lock);
     c->recv_cq->used -= DQI_RDMA_DEPTH;
     c->send_cq->used -= DQI_RDMA_DEPTH;
-    pthread_mutex_unlock(&c->r->lock);
+    pthread_mutex_unlock(&c->r->conns.lock);
 }
 
 static uint32_t segments(const dqi_rconn *c, bool rx) {
-    const dq_queue *q = rx ? c->rx : c->tx;
+    const dq_queue *q = rx ? c->conn.rx : c->conn.tx;
     uint32_t most = (uint32_t)c->r->device->attr.max_sge, n = q ? q->conf.n_regions : 1;
     if (!rx) n = DQ_MAX_SEGS; // forwarded bursts may have more
     return n == 0 ? 1 : n < most ? n : most;

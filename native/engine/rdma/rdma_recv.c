@@ -89,7 +89,7 @@ static uint32_t take_buffers(const dq_queue *q, dqi_rconn *c, uint32_t n) {
 }
 
 static void empty(dqi_rconn *c, dqi_rdma_recv *v) {
-    if (!v->named && c->rx) dqi_bufs_free(c->r->iface->session, v->ids, c->rx->conf.n_regions);
+    if (!v->named && c->conn.rx) dqi_bufs_free(c->r->iface->session, v->ids, c->conn.rx->conf.n_regions);
     *v = (dqi_rdma_recv){0};
 }
 
@@ -158,11 +158,11 @@ static bool top_up(const dqi_rdma_queue *x, dqi_rconn *c) {
 void dqi_rconn_post_recv(dqi_rconn *c) {
     dqi_rdma *r = c->r;
     atomic_fetch_add(&r->version, 1);
-    if (!c->rx || c->rx->conf.n_regions == 0) return;
-    if (c->rx == r->keeper)
-        top_up(dqi_rdma_queue_of(c->rx), c);
+    if (!c->conn.rx || c->conn.rx->conf.n_regions == 0) return;
+    if (c->conn.rx == r->keeper)
+        top_up(dqi_rdma_queue_of(c->conn.rx), c);
     else
-        dqi_queue_kick(c->rx); // its own poller knows the consumers
+        dqi_queue_kick(c->conn.rx); // its own poller knows the consumers
 }
 
 void dqi_rdma_review(dqi_rdma_queue *x) {
@@ -177,7 +177,7 @@ void dqi_rdma_review(dqi_rdma_queue *x) {
     if (q->conf.n_regions == 0) return;
     for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&x->r->conns.n) > 0; k++) {
         dqi_rconn *c = dqi_rconn_at(x->r, k);
-        if (!c || c->rx != q || dqi_rconn_state(c) == DQI_CONN_FREE) continue;
+        if (!c || c->conn.rx != q || dqi_rconn_state(c) == DQI_CONN_FREE) continue;
         if (!top_up(x, c)) x->starved = true;
         if (c->n_parked == 0 || c->ready) continue;
         c->ready = true;
@@ -190,20 +190,20 @@ void dqi_rdma_review(dqi_rdma_queue *x) {
 
 // Returns the address of a message.
 static uint8_t *recv_bytes(const dqi_rconn *c, const dqi_rdma_recv *v) {
-    const dq_region *g = c->rx->conf.regions[0];
+    const dq_region *g = c->conn.rx->conf.regions[0];
     return g->base + dqi_buf_off(g, v->ids[0]);
 }
 
 // Derives the peer's address from its first datagram. Under the connection's lock.
 static void meet(dqi_rconn *c, const dqi_rdma_recv *v, const vb_wc *wc) {
-    const dq_region *g = c->rx->conf.regions[0];
+    const dq_region *g = c->conn.rx->conf.regions[0];
     vb_wc from = *wc;
     if (c->ah || !(wc->wc_flags & VB_WC_GRH)) return;
     c->qpn = wc->src_qp;
     c->qkey = DQI_RDMA_QKEY;
     c->ah = vb.create_ah_from_wc(c->r->device->pd, &from, g->base + dqi_buf_off(g, v->ids[0]) - DQI_RDMA_GRH,
                                  c->r->device->port_num);
-    if (c->tx) dqi_queue_kick(c->tx);
+    if (c->conn.tx) dqi_queue_kick(c->conn.tx);
 }
 
 // Appends the message of v to b, which has room.
@@ -222,7 +222,7 @@ static void append(dqi_rdma_queue *x, const dqi_rconn *c, dq_burst *b, const dqi
     b->n_bufs = b->n;
     b->ts[at] = now;
     b->flow[at] = 0;
-    *dqi_buf_peer(q->conf.regions[0], v->ids[0]) = c->peer;
+    *dqi_buf_peer(q->conf.regions[0], v->ids[0]) = c->conn.peer;
     dqi_imm *imm = dqi_buf_imm(q->conf.regions[0], v->ids[0]);
     if (imm) *imm = (dqi_imm){.there = v->has_imm, .value = v->imm};
 }
@@ -262,7 +262,7 @@ static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
     }
     v->state = DQI_RECV_PARKED;
     c->n_parked++;
-    dqi_rdma_queue *x = dqi_rdma_queue_of(c->rx);
+    dqi_rdma_queue *x = dqi_rdma_queue_of(c->conn.rx);
     if (c->ready) return;
     c->ready = true;
     x->ready[x->ready_tail++ % DQI_CONNS] = dqi_rconn_id(c);
@@ -282,13 +282,13 @@ static void recv_done(dqi_rconn *c, const vb_wc *wc) {
     bool ok = wc->status == VB_WC_SUCCESS;
     if (v->state != DQI_RECV_POSTED) return; // already removed
     c->n_posted--;
-    if (!v->named) atomic_fetch_sub(&dqi_rdma_queue_of(c->rx)->posted, 1);
+    if (!v->named) atomic_fetch_sub(&dqi_rdma_queue_of(c->conn.rx)->posted, 1);
     atomic_fetch_add(&c->done, 1);
     if (ok && !v->named) {
         park(c, v, wc);
     } else {
         if (v->got) *v->got = ok ? wc->byte_len : 0;
-        if (ok && c->rx) count_named(c->rx, wc->byte_len);
+        if (ok && c->conn.rx) count_named(c->conn.rx, wc->byte_len);
         if (ok)
             dq_op_ok(v->op, 1, wc->byte_len);
         else
@@ -307,12 +307,13 @@ void dqi_rconn_drop_recv(dqi_rconn *c) {
     for (; c->recv_head != c->recv_tail; c->recv_head++) {
         dqi_rdma_recv *v = &c->recv[c->recv_head % DQI_RDMA_DEPTH];
         if (v->op) dq_op_lost(v->op, 1, "its connection ended");
-        if (v->state == DQI_RECV_POSTED && !v->named) atomic_fetch_sub(&dqi_rdma_queue_of(c->rx)->posted, 1);
-        if (v->state == DQI_RECV_PARKED && c->rx) {
-            dqi_add_shared(&c->rx->c.in, 1);
-            dqi_add_shared(&c->rx->c.in_bytes, v->bytes);
-            dqi_add_shared(&c->rx->c.dropped[dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED : DQ_DROP_NO_CONSUMER],
-                           1);
+        if (v->state == DQI_RECV_POSTED && !v->named)
+            atomic_fetch_sub(&dqi_rdma_queue_of(c->conn.rx)->posted, 1);
+        if (v->state == DQI_RECV_PARKED && c->conn.rx) {
+            dqi_add_shared(&c->conn.rx->c.in, 1);
+            dqi_add_shared(&c->conn.rx->c.in_bytes, v->bytes);
+            dqi_add_shared(
+                &c->conn.rx->c.dropped[dqi_rdma_stopped(c->r) ? DQ_DROP_STOPPED : DQ_DROP_NO_CONSUMER], 1);
         }
         if (v->state != DQI_RECV_EMPTY) empty(c, v);
     }

@@ -77,8 +77,8 @@ static int resolve(dqi_rconn *c, dqi_sockaddr src, dqi_sockaddr dst) {
 
 int dqi_rdma_dial(dqi_rconn *c, const dqi_sockaddr *from, const dqi_sockaddr *to) {
     dqi_rdma *r = c->r;
-    c->peer = *to;
-    c->local = *from;
+    c->conn.peer = *to;
+    c->conn.local = *from;
     pthread_mutex_lock(&r->dialling);
     int err = resolve(c, *from, *to);
     pthread_mutex_unlock(&r->dialling);

@@ -105,26 +105,23 @@ static int serve_all_waits(dqi_rdma_queue *x) {
     int work = 0;
     for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&x->n_waiting) > 0; k++) {
         dqi_rconn *c = dqi_rconn_at(x->r, k);
-        if (c && c->tx == x->queue && atomic_load(&c->waiting) > 0) work += serve_waits(x, c);
+        if (c && c->conn.tx == x->queue && atomic_load(&c->waiting) > 0) work += serve_waits(x, c);
     }
     return work;
 }
 
 // ---- queue ------------------------------------------------------------------------------------------------
 
-// Returns the destination of b, in any state, or NULL. An id of another interface is ignored.
+// Returns the destination of b, in any state, or NULL.
 static dqi_rconn *target(const dq_queue *q, const dq_burst *b) {
     const dqi_rdma *r = dqi_rdma_queue_of(q)->r;
-    const dq_queue *from = b->queue;
-    bool foreign = from && from->conf.dir == DQ_RX && from->iface != q->iface &&
-                   dqi_conn_is_of(b->conn, from->iface->index);
-    uint32_t id = foreign ? 0 : b->conn;
-    return dqi_rconn_find(r, id ? id : atomic_load(&r->newest));
+    uint32_t id = dqi_conn_named(q, b);
+    return dqi_rconn_find(r, id ? id : atomic_load(&r->conns.newest));
 }
 
 // Returns true if a connection is being set up for which unaddressed packets can wait.
 static bool one_comes(const dqi_rdma *r) {
-    bool comes = r->dials && !r->retired;
+    bool comes = r->dials && !r->own.retired && !atomic_load(&r->own.conn);
     for (uint32_t k = 0; k < DQI_CONNS && !comes && atomic_load(&r->conns.n) > 0; k++) {
         const dqi_rconn *c = dqi_rconn_at(r, k);
         comes = c && !r->iface->conf.socket.server && dqi_rconn_state(c) == DQI_CONN_CONNECTING;
@@ -132,7 +129,7 @@ static bool one_comes(const dqi_rdma *r) {
     return comes && !dqi_rdma_stopped(r);
 }
 
-static int to_nobody(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+static int drop_no_peer(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     dqi_drop(&q->c, DQ_DROP_NO_PEER, n);
     if (first + n == b->n) dq_burst_unref(b);
     return (int)n;
@@ -141,14 +138,14 @@ static int to_nobody(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
 int dqi_rdma_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     dqi_rdma_queue *x = dqi_rdma_queue_of(q);
     dqi_rconn *c = target(q, b);
-    int state = c ? dqi_rconn_state(c) : DQI_CONN_FREE;
+    bool connects = c && dqi_rconn_state(c) == DQI_CONN_CONNECTING;
     if (!c && b->conn == 0 && one_comes(x->r)) return 0;
-    if (state == DQI_CONN_CONNECTING && !atomic_load(&c->closing) && !dqi_rdma_stopped(x->r)) return 0;
-    if (state != DQI_CONN_OPEN && state != DQI_CONN_ENDING) return to_nobody(q, b, first, n);
+    if (connects && !atomic_load(&c->conn.closing) && !dqi_rdma_stopped(x->r)) return 0;
+    if (!c || !dqi_conn_takes(&c->conn)) return drop_no_peer(q, b, first, n);
     dqi_rconn_lock(c);
-    if (!c->qp || c->flushing || atomic_load(&c->broken)) {
+    if (!c->qp || c->flushing || atomic_load(&c->conn.broken)) {
         dqi_rconn_unlock(c);
-        return to_nobody(q, b, first, n);
+        return drop_no_peer(q, b, first, n);
     }
     dqi_gauge_add(&q->held, n); // the core subtracts them, as the engine takes them
     uint32_t k = c->wait_head != c->wait_tail ? 0 : post(x, q, c, b, first, n);
@@ -171,8 +168,7 @@ bool dqi_rdma_refuse(dq_queue *q, const dq_burst *b) {
 int dqi_rdma_reap(dq_queue *q) {
     dqi_rdma_queue *x = dqi_rdma_queue_of(q);
     dqi_rdma *r = x->r;
-    uint32_t taken = atomic_load_explicit(&q->ring.head, memory_order_relaxed);
-    atomic_store(&x->settled, q->tx && !q->tx_made ? taken - 1 : taken);
+    dqi_conn_settle(q);
     if (q == r->keeper) dqi_rdma_serve(r);
     int work = (int)dqi_rdma_drain(x);
     if (atomic_load(&x->n_waiting) > 0) work += serve_all_waits(x);
@@ -184,7 +180,7 @@ int dqi_rdma_reap(dq_queue *q) {
 static dqi_rconn *next_sending(const dqi_rdma_queue *x, uint32_t *k) {
     for (; *k < DQI_CONNS && atomic_load(&x->r->conns.n) > 0; (*k)++) {
         dqi_rconn *c = dqi_rconn_at(x->r, *k);
-        bool mine = c && c->tx == x->queue && dqi_rconn_state(c) != DQI_CONN_FREE;
+        bool mine = c && c->conn.tx == x->queue && dqi_rconn_state(c) != DQI_CONN_FREE;
         if (mine && (dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0)) return c;
     }
     return NULL;

@@ -6,8 +6,8 @@
 void dqi_rconn_unlock(dqi_rconn *c) {
     dqi_unlock(&c->lock);
     uint32_t by = atomic_exchange(&c->wanted, 0);
-    if (by & 1u << DQ_RX && c->rx) dqi_queue_kick(c->rx);
-    if (by & 1u << DQ_TX && c->tx) dqi_queue_kick(c->tx);
+    if (by & 1u << DQ_RX && c->conn.rx) dqi_queue_kick(c->conn.rx);
+    if (by & 1u << DQ_TX && c->conn.tx) dqi_queue_kick(c->conn.tx);
 }
 
 bool dqi_rconn_try_lock(dqi_rconn *c, const dq_queue *q) {
@@ -29,7 +29,7 @@ void dqi_rdma_kick_all(const dqi_rdma *r) {
 }
 
 void dqi_rconn_in_error(dqi_rconn *c) {
-    atomic_store(&c->broken, true);
+    atomic_store(&c->conn.broken, true);
     dqi_rdma_wake(c->r);
 }
 
@@ -39,6 +39,6 @@ void dqi_rconn_break(dqi_rconn *c, int status) {
 }
 
 void dqi_rconn_flushed(dqi_rconn *c) {
-    if (!c->flushing) atomic_store(&c->broken, true);
+    if (!c->flushing) atomic_store(&c->conn.broken, true);
     dqi_rdma_wake(c->r);
 }

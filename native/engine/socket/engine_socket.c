@@ -19,9 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STARVED_NS   100000 // polling interval of a queue without free buffers
-#define FAST_BYTES   16384u // of a buffer for framed streams
-#define FLUSH_ROUNDS 1024   // limit of bursts discarded by one flush; later arrivals may stay
+#define STARVED_NS 100000 // polling interval of a queue without free buffers
+#define FAST_BYTES 16384u // of a buffer for framed streams
 
 // ---- open -------------------------------------------------------------------------------------------------
 
@@ -111,7 +110,6 @@ static int open_socket(dq_iface *i, dq_diag *diag) {
     i->engine = s;
     s->iface = i;
     s->listen_fd = -1;
-    pthread_mutex_init(&s->lock, NULL);
     err = open_queues(s, diag);
     if (err == DQ_OK) err = check_framing(s, diag);
     if (err == DQ_OK) err = dqi_sock_bind(s, diag);
@@ -156,7 +154,7 @@ static uint32_t new_drops(dqi_sconn *c) {
 static void refresh(dq_iface *i) {
     dqi_sock *s = i->engine;
     if (!s || !dqi_sock_is_udp(s) || dqi_sock_stopped(s)) return;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->conns.lock);
     for (uint32_t k = 0; k < i->n_rx; k++) {
         dqi_sock_rx *r = i->rx[k]->engine;
         if (!r || !r->base) continue;
@@ -166,21 +164,21 @@ static void refresh(dq_iface *i) {
     }
     for (uint32_t k = 0; k < DQI_CONNS && s->conns.n > 0; k++) {
         dqi_sconn *c = dqi_sconn_at(s, k);
-        if (c && c->rx) dqi_add(&c->rx->c.extra[DQ_EXTRA_KERNEL_DROPPED], new_drops(c));
+        if (c && c->conn.rx) dqi_add(&c->conn.rx->c.extra[DQ_EXTRA_KERNEL_DROPPED], new_drops(c));
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->conns.lock);
 }
 
 // ---- stop and close ---------------------------------------------------------------------------------------
 
 // Records the position of each stream at the stop.
 static void take_down(dqi_sock *s) {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->conns.lock);
     for (uint32_t k = 0; k < DQI_CONNS && s->conns.n > 0; k++) {
         dqi_sconn *c = dqi_sconn_at(s, k);
         if (c && dqi_sconn_state(c) == DQI_CONN_OPEN) dqi_tcp_stop(c);
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->conns.lock);
 }
 
 static void stop(dq_iface *i) {
@@ -220,7 +218,7 @@ static void close_socket(dq_iface *i) {
     for (uint32_t k = 0; k < i->n_tx; k++)
         dqi_sock_close_tx(i->tx[k]);
     dqi_reactor_close(&s->idle);
-    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->conns.lock);
     free(s);
     i->engine = NULL;
 }
@@ -241,7 +239,7 @@ static dqi_sconn *rest_of(dqi_sock_rx *r) {
     if (r->more) return r->more;
     for (; r->rest <= DQI_CONNS; r->rest++) {
         dqi_sconn *c = r->rest == 0 ? r->base : dqi_sconn_at(r->sock, r->rest - 1);
-        bool open = c && (c == r->base || (c->rx == r->queue && dqi_sconn_state(c) == DQI_CONN_OPEN));
+        bool open = c && (c == r->base || (c->conn.rx == r->queue && dqi_sconn_state(c) == DQI_CONN_OPEN));
         if (open && dqi_queue_wants(r->queue, dqi_sconn_id(c))) return c;
     }
     return NULL;
@@ -306,9 +304,9 @@ static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
 
 // Returns whether a connection can be sent on.
 static dqi_way judge(const dqi_sock *s, const dqi_sconn *c) {
-    if (!c || atomic_load(&c->broken)) return DQI_WAY_NONE;
+    if (!c || atomic_load(&c->conn.broken)) return DQI_WAY_NONE;
     if (dqi_sconn_state(c) == DQI_CONN_CONNECTING)
-        return dqi_sock_stopped(s) || atomic_load(&c->closing) ? DQI_WAY_NONE : DQI_WAY_LATER;
+        return dqi_sock_stopped(s) || atomic_load(&c->conn.closing) ? DQI_WAY_NONE : DQI_WAY_LATER;
     return dqi_sconn_takes(c) ? DQI_WAY_OPEN : DQI_WAY_NONE;
 }
 
@@ -317,37 +315,29 @@ dqi_way dqi_sock_look_up(dqi_sock *s, uint32_t id, dqi_sconn **c) {
     return judge(s, *c);
 }
 
-// Returns the connection named by b, 0: none. An id of another interface, which received b, is ignored.
-static uint32_t named(const dq_queue *q, const dq_burst *b) {
-    const dq_queue *from = b->queue;
-    bool foreign = from && from->conf.dir == DQ_RX && from->iface != q->iface &&
-                   dqi_conn_is_of(b->conn, from->iface->index);
-    return foreign ? 0 : b->conn;
-}
-
 // Returns the client's own connection of queue q.
-static dqi_sprimary *primary_of(const dq_queue *q) {
+static dqi_redial *primary_of(const dq_queue *q) {
     const dqi_sock_tx *t = q->engine;
     return t->sock->n_primary ? &t->sock->primary[t->index % t->sock->n_primary] : NULL;
 }
 
 dqi_sconn *dqi_sock_target(const dq_queue *q, const dq_burst *b, uint32_t *id) {
     const dqi_sock_tx *t = q->engine;
-    dqi_sprimary *p = primary_of(q);
-    *id = named(q, b);
+    dqi_redial *p = primary_of(q);
+    *id = dqi_conn_named(q, b);
     if (*id == 0 && t->base) return t->base;
     if (*id == 0 && p) {
-        dqi_sconn *c = atomic_load(&p->conn);
+        dqi_sconn *c = (dqi_sconn *)atomic_load(&p->conn);
         *id = c ? dqi_sconn_id(c) : 0;
         return c;
     }
-    if (*id == 0) *id = atomic_load(&t->sock->newest);
+    if (*id == 0) *id = atomic_load(&t->sock->conns.newest);
     return dqi_sconn_find(t->sock, *id);
 }
 
 dqi_way dqi_sock_route(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id) {
     const dqi_sock_tx *t = q->engine;
-    const dqi_sprimary *p = named(q, b) == 0 ? primary_of(q) : NULL;
+    const dqi_redial *p = dqi_conn_named(q, b) == 0 ? primary_of(q) : NULL;
     *c = dqi_sock_target(q, b, id);
     if (*c && *c == t->base) return DQI_WAY_OPEN;
     dqi_way way = judge(t->sock, *c);
@@ -359,7 +349,7 @@ dqi_way dqi_sock_route(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint
 // connection even if a newer one appears.
 static dqi_way route_first(const dq_queue *q, const dq_burst *b, dqi_sconn **c, uint32_t *id) {
     const dqi_sock_tx *t = q->engine;
-    bool bound = t->stays != 0 && !primary_of(q) && named(q, b) == 0;
+    bool bound = t->stays != 0 && !primary_of(q) && dqi_conn_named(q, b) == 0;
     if (bound && dqi_sock_look_up(t->sock, *id = t->stays, c) == DQI_WAY_OPEN) return DQI_WAY_OPEN;
     return dqi_sock_route(q, b, c, id);
 }
@@ -369,7 +359,7 @@ static dqi_way route_first(const dq_queue *q, const dq_burst *b, dqi_sconn **c, 
 static int send_on_stream(dq_queue *q, dqi_sconn *c, uint32_t id, dq_burst *b, uint32_t first, uint32_t n,
                           bool *kept) {
     dqi_sock_tx *t = q->engine;
-    bool own = t->sock->n_primary > 0 && named(q, b) == 0, full = dqi_backlog_has(t, id, own);
+    bool own = t->sock->n_primary > 0 && dqi_conn_named(q, b) == 0, full = dqi_backlog_has(t, id, own);
     uint32_t sent = full ? 0 : (uint32_t)dqi_tcp_send(q, c, id, b, first, n, &full);
     if (!full || sent == n || q->tx_made || !dqi_backlog_add(q, id, own, b, first + sent, n - sent))
         return (int)sent;
@@ -408,9 +398,7 @@ static dqi_reactor *reactor_of(const dq_queue *q) {
 
 static int reap(dq_queue *q) {
     dqi_reactor *r = reactor_of(q);
-    uint32_t taken = atomic_load_explicit(&q->ring.head, memory_order_relaxed);
-    bool under_way = q->tx && !q->tx_made;
-    atomic_store(&((dqi_sock_tx *)q->engine)->settled, under_way ? taken - 1 : taken);
+    dqi_conn_settle(q);
     int work = r ? dqi_reactor_reap(r) : 0;
     return work + dqi_backlog_serve(q);
 }
@@ -441,23 +429,9 @@ static int64_t flush_datagrams(dq_queue *q) {
     uint64_t n = dqi_udp_discard(r, r->base, until);
     for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&r->reactor.n_conns) > 0; k++) {
         dqi_sconn *c = dqi_sconn_at(s, k);
-        if (c && c->rx == q && dqi_sconn_state(c) == DQI_CONN_OPEN) n += dqi_udp_discard(r, c, until);
+        if (c && c->conn.rx == q && dqi_sconn_state(c) == DQI_CONN_OPEN) n += dqi_udp_discard(r, c, until);
     }
     return (int64_t)n;
-}
-
-static int64_t flush_streams(dq_queue *q) {
-    int64_t n = 0;
-    bool more = true;
-    for (int round = 0; round < FLUSH_ROUNDS && more; round++) {
-        dq_burst *b = dqi_burst_get(q->bursts);
-        if (!b) break;
-        int k = rx(q, &b, q->conf.batch_size);
-        more = k > 0;
-        n += k;
-        dq_burst_unref(b);
-    }
-    return n;
 }
 
 // After the stop, data without a consumer stays in the kernel.
@@ -465,7 +439,7 @@ static int64_t flush(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
     bool unread = dqi_sock_stopped(r->sock) && !atomic_load(&q->consumed);
     int64_t n = 0;
-    if (!unread) n = r->base ? flush_datagrams(q) : flush_streams(q);
+    if (!unread) n = r->base ? flush_datagrams(q) : dqi_conn_flush(q, rx);
     n += (int64_t)(r->base ? dqi_gro_discard(r) : dqi_tcp_forget(r)); // read already
     dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)n);
     return n;

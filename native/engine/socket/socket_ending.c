@@ -17,15 +17,14 @@
 
 void dqi_ending_begin(dqi_sconn *c, int code) {
     dqi_sock *s = c->sock;
-    bool again = c->primary && !atomic_load(&c->closing); // pending packets go to the next connection
+    // Pending packets of a client's own connection go to the next one.
+    bool again = c->conn.redial && !atomic_load(&c->conn.closing);
     if (code != DQ_OK || again || dqi_sock_is_udp(s) || s->iface->n_tx == 0) {
         dqi_sconn_end(c, code);
         return;
     }
     dqi_reactor *r = c->reactor;
     dqi_sconn_stop_reading(c);
-    c->ending_ns = dq_now(s->iface->session);
-    c->ending_moved = atomic_load(&c->moved);
     c->marked = false;
     c->next_ending = r->ending;
     r->ending = c;
@@ -33,39 +32,23 @@ void dqi_ending_begin(dqi_sconn *c, int code) {
 
 // Returns true if no consumer can answer packets of c's queue: only the burst being filled is in use.
 static bool nobody_answers(const dqi_sconn *c) {
-    if (atomic_load(&c->closing) || !c->rx) return true;
-    const dqi_sock_rx *r = c->rx->engine;
-    return !atomic_load(&c->sock->iface->events) && dqi_burst_pool_level(c->rx->bursts) + 1 >= r->n_bursts;
-}
-
-// Records the rings' tails; only packets up to these are waited for.
-static void mark(dqi_sconn *c) {
-    const dq_iface *i = c->sock->iface;
-    for (uint32_t k = 0; k < i->n_tx; k++)
-        c->mark[k] = atomic_load(&i->tx[k]->ring.tail);
-    c->marked = true;
-}
-
-static bool drained(const dqi_sconn *c) {
-    const dq_iface *i = c->sock->iface;
-    for (uint32_t k = 0; k < i->n_tx; k++) {
-        const dqi_sock_tx *t = i->tx[k]->engine;
-        if ((int32_t)(atomic_load(&t->settled) - c->mark[k]) < 0) return false;
-    }
-    return atomic_load(&c->backlogged) == 0;
+    if (atomic_load(&c->conn.closing) || !c->conn.rx) return true;
+    const dqi_sock_rx *r = c->conn.rx->engine;
+    return !atomic_load(&c->sock->iface->events) &&
+           dqi_burst_pool_level(c->conn.rx->bursts) + 1 >= r->n_bursts;
 }
 
 // Returns true when c has no further packets to send.
 static bool is_over(dqi_sconn *c, int64_t now) {
-    if (atomic_load(&c->broken)) return true;
-    uint64_t moved = atomic_load(&c->moved);
-    if (moved != c->ending_moved) {
-        c->ending_moved = moved;
-        c->ending_ns = now;
+    if (atomic_load(&c->conn.broken)) return true;
+    const dqi_conn_table *t = &c->sock->conns;
+    int64_t waited = dqi_conn_idle_ns(&c->conn, atomic_load(&c->moved), now);
+    if (!c->marked && (nobody_answers(c) || waited > GRACE_NS)) { // only packets queued by now are waited for
+        dqi_conn_mark(t, &c->conn);
+        c->marked = true;
     }
-    int64_t waited = now - c->ending_ns;
-    if (!c->marked && (nobody_answers(c) || waited > GRACE_NS)) mark(c);
-    return waited > PATIENCE_NS || (c->marked && drained(c));
+    bool sent = c->marked && dqi_conn_passed(t, &c->conn) && atomic_load(&c->backlogged) == 0;
+    return waited > PATIENCE_NS || sent;
 }
 
 int64_t dqi_ending_serve(dqi_reactor *r) {
@@ -77,7 +60,7 @@ int64_t dqi_ending_serve(dqi_reactor *r) {
             dqi_sconn_end(c, DQ_OK);
             continue;
         }
-        int64_t due = now + (now - c->ending_ns < LATER_NS ? SOON_NS : LATER_NS);
+        int64_t due = now + (now - c->conn.ending_ns < LATER_NS ? SOON_NS : LATER_NS);
         if (due < next) next = due;
         at = &c->next_ending;
     }
@@ -87,5 +70,6 @@ int64_t dqi_ending_serve(dqi_reactor *r) {
 void dqi_ending_look(dqi_sconn *c) {
     int err = 0;
     socklen_t len = sizeof err;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0 || err != 0) atomic_store(&c->broken, true);
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0 || err != 0)
+        atomic_store(&c->conn.broken, true);
 }

@@ -134,7 +134,7 @@ static int parse_group(dqi_sock *s, const char *text, dqi_sockaddr *group, dq_di
     char host[256];
     int32_t port;
     dq_proto proto;
-    uint16_t mine = dqi_addr_port(&s->base[0]->local);
+    uint16_t mine = dqi_addr_port(&s->base[0]->conn.local);
     const char *name = s->iface->conf.name;
     if (!dqi_addr_split(text, host, sizeof host, &port, &proto) || !dqi_addr_parse(host, group) ||
         !dqi_addr_is_multicast(group))
@@ -160,9 +160,9 @@ int dqi_sock_multicast(dq_iface *i, const char *group, const char *source, bool 
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: group %s: source '%s' is not an address of the group's family",
                         i->conf.name, group, source);
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->conns.lock);
     int e = join ? join_group(s, &g, &from) : leave_group(s, &g, &from);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->conns.lock);
     if (e == 0) return DQ_OK;
     return dqi_fail(diag, DQ_ESYS - e, "interface %s: group %s: %s: %s", i->conf.name, group,
                     dq_err_name(DQ_ESYS - e), advice(e));

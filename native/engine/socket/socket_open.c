@@ -125,7 +125,7 @@ static int add_base(dqi_sock *s, int fd) {
     c->fd = fd;
     c->buf = DQI_NO_BUF;
     atomic_store(&c->conn.state, DQI_CONN_OPEN);
-    learn_local(fd, &c->local);
+    learn_local(fd, &c->conn.local);
     s->base[s->n_base++] = c;
     return 0;
 }
@@ -176,7 +176,7 @@ static int udp_client(dqi_sock *s, uint32_t n, dq_diag *diag) {
             s->n_remote = 1;
         }
         err = fd < 0 ? fd : add_base(s, fd);
-        if (err == 0) s->base[i]->peer = s->remote[0];
+        if (err == 0) s->base[i]->conn.peer = s->remote[0];
     }
     return err == 0 ? DQ_OK : fail_at(s, err != -EADDRINUSE && err != -EADDRNOTAVAIL, -err, diag);
 }
@@ -208,9 +208,8 @@ static int tcp_client(dqi_sock *s, dq_diag *diag) {
             diag, DQ_INVALID_PARAMETER,
             "interface %s: local port %u: each queue has a connection of its own, so it must be left out",
             i->conf.name, i->conf.socket.local_port);
-    int retry_s = i->conf.socket.retry_connect_s > 0 ? i->conf.socket.retry_connect_s : 1;
     for (uint32_t k = 0; k < s->n_primary; k++)
-        s->primary[k].wait_ns = retry_s * INT64_C(1000000000);
+        dqi_redial_init(&s->primary[k], i);
     return DQ_OK;
 }
 

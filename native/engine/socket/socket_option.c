@@ -57,8 +57,8 @@ void dqi_sock_captured(dq_iface *i) {
     if (dqi_session_keep_targets(i->session) != DQ_OK) return; // destinations stay unknown
     for (uint32_t k = 0; k < s->n_base; k++) {
         const dqi_sconn *c = s->base[k];
-        if (!dqi_addr_is_any(&c->local)) continue; // bound to a single address
-        if (c->local.sa.sa_family == AF_INET6)
+        if (!dqi_addr_is_any(&c->conn.local)) continue; // bound to a single address
+        if (c->conn.local.sa.sa_family == AF_INET6)
             set_int(c->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
         else
             set_int(c->fd, IPPROTO_IP, IP_PKTINFO, 1);
@@ -83,12 +83,12 @@ int dqi_sock_new_fd(dqi_sock *s, int family) {
         enlarge_buffers(s, fd);
     }
     int err = 0;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->conns.lock);
     for (uint32_t i = 0; i < s->n_opts && err == 0; i++) {
         const dqi_sock_opt *o = &s->opts[i];
         if (setsockopt(fd, o->level, o->name, o->value, o->len) != 0) err = -errno;
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->conns.lock);
     if (err == 0) return fd;
     close(fd);
     return err;
@@ -133,8 +133,8 @@ static int set_on_all(dqi_sock *s, int level, int option, const void *v, uint32_
 
 int dqi_sock_set_option(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len) {
     dqi_sock *s = i->engine;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->conns.lock);
     int err = conn ? set_on_conn(s, conn, level, option, v, len) : set_on_all(s, level, option, v, len);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->conns.lock);
     return err;
 }

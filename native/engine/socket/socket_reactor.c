@@ -61,13 +61,13 @@ static void leave_unread(dqi_reactor *r, dqi_sconn *c) {
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
         return dqi_sconn_end(c, DQ_ESYS - errno);
     if (n < 0) return;
-    pthread_mutex_lock(&r->sock->lock); // serializes with a close, which must be noticed
-    if (!atomic_load(&c->closing)) {
+    pthread_mutex_lock(&r->sock->conns.lock); // serializes with a close, which must be noticed
+    if (!atomic_load(&c->conn.closing)) {
         epoll_ctl(r->epfd, EPOLL_CTL_DEL, c->fd, NULL);
         c->muted = true;
         r->n_muted++;
     }
-    pthread_mutex_unlock(&r->sock->lock);
+    pthread_mutex_unlock(&r->sock->conns.lock);
 }
 
 static void listen_again(dqi_reactor *r, dqi_sconn *c) {
@@ -83,11 +83,11 @@ static void review_muted(dqi_sock_rx *q) {
     if (r->pipes_seen == q->queue->pipes_version) return;
     r->pipes_seen = q->queue->pipes_version;
     if (r->n_muted == 0) return;
-    pthread_mutex_lock(&q->sock->lock);
+    pthread_mutex_lock(&q->sock->conns.lock);
     listen_again(r, q->base);
     for (uint32_t k = 0; k < DQI_CONNS && r->n_muted > 0; k++)
         listen_again(r, dqi_sconn_at(q->sock, k));
-    pthread_mutex_unlock(&q->sock->lock);
+    pthread_mutex_unlock(&q->sock->conns.lock);
 }
 
 // ---- accepting --------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ static void accept_some(dqi_reactor *r) {
 static void finish_connect(dqi_sconn *c) {
     int err = 0;
     socklen_t len = sizeof err;
-    if (atomic_load(&c->closing)) return dqi_sconn_end(c, DQ_OK);
+    if (atomic_load(&c->conn.closing)) return dqi_sconn_end(c, DQ_OK);
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0) err = errno;
     if (err == 0) return dqi_sconn_publish(c, DQI_CONN_OPEN);
     int code = DQ_ESYS - err;
@@ -142,12 +142,12 @@ static void start_primary(dqi_reactor *r, uint32_t k) {
         s->primary[k].due_ns = dq_now(s->iface->session) + PAUSE_NS;
         return;
     }
-    c->primary = &s->primary[k];
+    c->conn.redial = &s->primary[k];
     c->from = s->local;
     memcpy(c->to, s->remote, sizeof c->to);
     c->n_to = s->n_remote;
     int err = dqi_sconn_try(c);
-    atomic_store(&s->primary[k].conn, c);
+    atomic_store(&s->primary[k].conn, &c->conn);
     if (err == DQ_OK)
         dqi_sconn_publish(c, DQI_CONN_CONNECTING);
     else
@@ -165,7 +165,7 @@ static int64_t connect_due(dqi_reactor *r) {
     dqi_sock *s = r->sock;
     int64_t now = dq_now(s->iface->session), next = INT64_MAX;
     for (uint32_t k = 0; k < s->n_primary; k++) {
-        dqi_sprimary *p = &s->primary[k];
+        dqi_redial *p = &s->primary[k];
         if (!owns(r, k) || p->retired || atomic_load(&p->conn)) continue;
         if (p->due_ns <= now) start_primary(r, k);
         if (!atomic_load(&p->conn) && p->due_ns < next) next = p->due_ns;
@@ -229,7 +229,7 @@ static int serve(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, bool 
         finish_connect(c);
         return 0;
     case DQI_CONN_OPEN:
-        if (!atomic_load(&c->closing)) return read_from(r, c, b, room, waits);
+        if (!atomic_load(&c->conn.closing)) return read_from(r, c, b, room, waits);
         end_after(r, c, b, DQ_OK);
         return 0;
     case DQI_CONN_ENDING:
@@ -286,7 +286,7 @@ static void skim(dqi_sconn *c) {
     if (state == DQI_CONN_FREE) return;
     if (state == DQI_CONN_CONNECTING) return finish_connect(c);
     if (state == DQI_CONN_ENDING) return dqi_ending_look(c);
-    ssize_t n = atomic_load(&c->closing) ? 0 : recv(c->fd, NULL, SKIM, MSG_TRUNC | MSG_DONTWAIT);
+    ssize_t n = atomic_load(&c->conn.closing) ? 0 : recv(c->fd, NULL, SKIM, MSG_TRUNC | MSG_DONTWAIT);
     if (n == 0)
         dqi_ending_begin(c, DQ_OK);
     else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)

@@ -2,7 +2,7 @@
 //
 // Threads: a connection is read, connected and ended by the thread of its reactor: the poller of its receive
 // queue or, on a TCP interface without receive queues, that of the first transmit queue. Any transmit queue
-// may send on it, one at a time (tx_lock). Lock order: dqi_sock.lock (connection table, setup and teardown,
+// may send on it, one at a time (tx_lock). Lock order: conns.lock (connection table, setup and teardown,
 // control calls), then a connection's tx_lock, taken once per system call. There is no lock per packet.
 #ifndef DQI_SOCKET_STATE_H
 #define DQI_SOCKET_STATE_H
@@ -14,7 +14,7 @@
 #include "core/session.h"
 #include "core/socket_addr.h"
 #include "engine/socket/socket_framing.h"
-#include "pipeline/conn_table.h"
+#include "pipeline/conn.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
 
@@ -35,15 +35,6 @@ typedef struct dqi_sconn dqi_sconn;
 
 #define DQI_GSO_NEVER 1 // value of dqi_sconn.gso_refused: segmentation always fails
 
-// A client's own connection of one queue pair, reconnected whenever it is lost.
-typedef struct dqi_sprimary {
-    _Atomic(dqi_sconn *) conn; // NULL: waiting for due_ns
-    int64_t due_ns, wait_ns;   // session time of the next attempt; delay after the next failure
-    int64_t since_ns;          // session time at which conn was established
-    int last_err;              // error of the last event
-    bool retired;              // closed by the user: no reconnect
-} dqi_sprimary;
-
 // Connections managed by one thread.
 typedef struct dqi_reactor {
     dqi_sock *sock;
@@ -59,15 +50,10 @@ typedef struct dqi_reactor {
 } dqi_reactor;
 
 struct dqi_sconn {
-    dqi_conn conn;        // must be first; id 0: an interface's own UDP socket
-    _Atomic bool closing; // its end was requested
-    _Atomic bool broken;  // a send failed permanently; the reactor ends the connection
+    dqi_conn conn; // must be first; id 0: an interface's own UDP socket
     dqi_sock *sock;
-    dqi_reactor *reactor; // NULL: none (UDP without receive queues)
-    int fd;               // written under sock->lock, while open also under tx_lock
-    dqi_sockaddr local, peer;
-    dq_queue *rx, *tx;
-    dqi_sprimary *primary;                 // NULL: accepted or opened by the user
+    dqi_reactor *reactor;                  // NULL: none (UDP without receive queues)
+    int fd;                                // written under sock->conns.lock, while open also under tx_lock
     dqi_sockaddr from, to[DQI_SOCK_ADDRS]; // while connecting: addresses to try
     int n_to, i_to;
     bool watched;          // by the reactor
@@ -88,10 +74,7 @@ struct dqi_sconn {
 
     // ending, reactor's thread
     dqi_sconn *next_ending;
-    int64_t ending_ns;     // session time of the start of the end phase or of the last progress
-    uint64_t ending_moved; // value of `moved` at that time
-    bool marked;
-    uint32_t mark[DQ_MAX_QUEUES]; // tails of the transmit rings when the last packets for it were queued
+    bool marked; // conn.mark contains the positions of the last packets for it
 
     _Atomic uint32_t full;       // bit k: has used up its share of transmit queue k
     _Atomic uint32_t backlogged; // bit k: has a backlog in transmit queue k
@@ -172,13 +155,12 @@ typedef struct dqi_backlogs {
 
 // Transmit queue.
 typedef struct dqi_sock_tx {
+    dqi_conn_tx conn; // must be first
     dqi_sock *sock;
     uint32_t index;
     dqi_sconn *base; // UDP
     int blocked_fd;  // socket that was full; -1: none
-    // Ring position up to which all bursts were sent, dropped or moved to backlogs; written by the poller.
-    _Atomic uint32_t settled;
-    uint32_t stays; // TCP server: connection with a part of the queue's first packet; 0: none
+    uint32_t stays;  // TCP server: connection with a part of the queue's first packet; 0: none
     struct iovec *iov;
     struct mmsghdr *msgs;  // UDP
     uint32_t *runs;        // UDP: packets of each message
@@ -212,14 +194,11 @@ struct dqi_sock {
     dqi_sockaddr local, remote[DQI_SOCK_ADDRS];
     int n_remote;
 
-    pthread_mutex_t lock;
-    dqi_conn_table conns; // elements are dqi_sconn
-    uint32_t n_made;
-    _Atomic uint32_t newest;        // TCP server: connection for unaddressed packets; 0: none
+    dqi_conn_table conns;           // elements are dqi_sconn
     dqi_sconn *base[DQ_MAX_QUEUES]; // UDP: one per receive queue
     uint32_t n_base;
     int listen_fd;
-    dqi_sprimary primary[DQ_MAX_QUEUES];
+    dqi_redial primary[DQ_MAX_QUEUES];
     uint32_t n_primary;
     dqi_sock_opt opts[DQI_SOCK_OPTS];
     uint32_t n_opts;
@@ -242,11 +221,7 @@ static inline dqi_sconn *dqi_sconn_at(const dqi_sock *s, uint32_t k) {
     return (dqi_sconn *)dqi_conn_at(&s->conns, k);
 }
 static inline int dqi_sconn_state(const dqi_sconn *c) { return dqi_conn_state_of(&c->conn); }
-// Returns true if the connection accepts sends.
-static inline bool dqi_sconn_takes(const dqi_sconn *c) {
-    int state = dqi_sconn_state(c);
-    return state == DQI_CONN_OPEN || state == DQI_CONN_ENDING;
-}
+static inline bool dqi_sconn_takes(const dqi_sconn *c) { return dqi_conn_takes(&c->conn); }
 static inline uint32_t dqi_sconn_id(const dqi_sconn *c) { return dqi_conn_id_of(&c->conn); }
 
 extern const dqi_engine_ops dqi_engine_socket;

@@ -21,7 +21,7 @@ static uint8_t *packet_of(const dqi_sock_rx *r, uint32_t id) {
 
 // Stores the peer's address with a packet, as for datagrams.
 static void stamp_peer(const dqi_sock_rx *r, const dqi_sconn *c, uint32_t id) {
-    *dqi_buf_peer(r->region, id) = c->peer;
+    *dqi_buf_peer(r->region, id) = c->conn.peer;
 }
 
 static void append(dq_burst *b, uint64_t off, uint32_t len, int64_t now) {

@@ -97,7 +97,7 @@ static int send_some(dq_queue *q, dqi_sconn *c, const dq_burst *b, uint32_t firs
         q->next_ns = dq_now(q->session) + 100000;
         return -1;
     }
-    atomic_store(&c->broken, true);
+    atomic_store(&c->conn.broken, true);
     return -2;
 }
 
@@ -137,7 +137,7 @@ int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint
     if (mine && dqi_sconn_takes(c) && dqi_sconn_id(c) == id) {
         q->next_ns = due;
         done = send_all(q, c, b, first, n);
-        if (atomic_load(&c->broken)) q->next_ns = 0;
+        if (atomic_load(&c->conn.broken)) q->next_ns = 0;
     } else if (!mine) {
         q->next_ns = dq_now(q->session) + 100000;
     }

@@ -27,7 +27,7 @@ typedef struct udp_out {
     dqi_sockaddr peer;
 } udp_out;
 
-static int family_of(const dqi_sconn *c) { return c->local.sa.sa_family; }
+static int family_of(const dqi_sconn *c) { return c->conn.local.sa.sa_family; }
 
 // Returns the destination of a server's unaddressed packets: the remote address, else the last sender.
 static dqi_sockaddr default_peer(dqi_sock *s, int family) {

@@ -231,7 +231,7 @@ static int choose_process(dq_gn *g, dq_diag *diag) {
 // ---- block ------------------------------------------------------------------------------------------------
 
 // Copies the data needed from the rows, which the kernel may overwrite from now on.
-static void bind(dq_gn *g, const dq_gn_conf *conf) {
+static void copy_rows(dq_gn *g, const dq_gn_conf *conf) {
     gn_context *p = (gn_context *)(void *)g->block;
     const gn_tx_row *tx = gn_at(p, p->tx);
     const gn_rx_row *rx = gn_at(p, p->rx);
@@ -304,7 +304,7 @@ int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
     int err = g->block ? DQ_OK : make_block(g, &pc, diag);
     if (err != DQ_OK) return err;
     gn_context_make(g->block, &pc);
-    bind(g, conf);
+    copy_rows(g, conf);
     return DQ_OK;
 }
 
