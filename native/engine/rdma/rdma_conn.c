@@ -1,9 +1,25 @@
 // rdma_conn.c: slots of connections: reserved, open, freed. The table is implemented by conn_table.h.
 #include "engine/rdma/rdma.h"
-static bool make_room(dqi_rconn *c) {
-    if (!c->recv) c->recv = calloc(DQI_RDMA_DEPTH, sizeof *c->recv);
-    if (!c->sent) c->sent = calloc(DQI_RDMA_DEPTH, sizeof *c->sent);
-    return c->recv && c->sent;
+
+// Frees the rings of a slot: a free one owns no memory.
+static void free_rings(dqi_rconn *c) {
+    free(c->recv);
+    free(c->sent);
+    free(c->waits);
+    free(c->remotes);
+    c->recv = NULL;
+    c->sent = NULL;
+    c->waits = NULL;
+    c->remotes = NULL;
+    c->waits_cap = c->n_remotes = 0;
+}
+
+static bool make_rings(dqi_rconn *c) {
+    c->recv = calloc(DQI_RDMA_DEPTH, sizeof *c->recv);
+    c->sent = calloc(DQI_RDMA_DEPTH, sizeof *c->sent);
+    if (c->recv && c->sent) return true;
+    free_rings(c);
+    return false;
 }
 
 static void reset(dqi_rconn *c) {
@@ -29,9 +45,7 @@ dqi_rconn *dqi_rconn_new(dqi_rdma *r) {
     bool anew = false;
     pthread_mutex_lock(&r->conns.lock);
     dqi_rconn *c = (dqi_rconn *)dqi_conn_reserve(&r->conns, &id, &anew);
-    if (c && !make_room(c)) {
-        free(c->recv);
-        c->recv = NULL;
+    if (c && !make_rings(c)) {
         if (anew) free(c);
         atomic_fetch_sub(&r->conns.n, 1);
         c = NULL;
@@ -68,15 +82,7 @@ void dqi_rconn_destroy(dqi_rconn *c) {
     dqi_rconn_drop_waits(c, DQ_DROP_CONNECTION_LOST);
     dqi_rconn_drop_sent(c, DQ_DROP_CONNECTION_LOST, "its connection ended");
     dqi_rconn_drop_recv(c);
-    free(c->recv); // a free slot owns no memory
-    free(c->sent);
-    free(c->waits);
-    free(c->remotes);
-    c->recv = NULL;
-    c->sent = NULL;
-    c->waits = NULL;
-    c->remotes = NULL;
-    c->waits_cap = c->n_remotes = 0;
+    free_rings(c);
     dqi_rconn_unlock(c);
     dqi_rdma_await_dial(c->r);
     if (c->id) cm.destroy_id(c->id);
