@@ -325,7 +325,7 @@ func TestCaptureLinks(t *testing.T) {
 		})
 	}
 	for name, data := range map[string][]byte{"802.11": pcapOf(105, captured{data: make([]byte, 64)}),
-		"none of its packets is of Ethernet": pcapngOf([]ngLink{{220, "", "", -1}}, captured{data: make([]byte, 64)})} {
+		"contains no packets that are, or can be converted to, Ethernet frames": pcapngOf([]ngLink{{220, "", "", -1}}, captured{data: make([]byte, 64)})} {
 		if _, out, code := recordFile(t, "in.pcap", data, "out.pcap"); code != 4 || !strings.Contains(out, name) {
 			t.Errorf("%s alone: exit code %d\n%s", name, code, out)
 		}

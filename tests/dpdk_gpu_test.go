@@ -108,7 +108,7 @@ func TestCardGPUWhole(t *testing.T) {
 	}
 	said := onCard(t, "gpu", gpuSplitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null", "--dir", dir, "--whole")
 	wants(t, said, "memory region body: device net_pcap0 of queue rx puts packets into the GPU's memory itself (GPUDirect)", "packets stay where the device put them",
-		"memory region body: packets lie on GPU 0 whole; a kernel brings their first 128 bytes to the host")
+		"memory region body: whole packets are in the memory of GPU 0; a kernel copies their first 128 bytes to the host")
 	fields := []string{"frame.len", "udp.srcport", "udp.payload", "udp.checksum.status"}
 	if !slices.Equal(tsharkLines(t, filepath.Join(dir, "disk.pcap"), fields...), tsharkLines(t, sent, fields...)) {
 		t.Error("what came from the GPU's memory is not what was sent")

@@ -59,7 +59,7 @@ func TestVerbsGPU(t *testing.T) {
 		{"too long", "dmabuf=1", "", "2000", fit, []string{taken, "dropped b.wire.0.too_long: 40"}},
 		{"no DMA-BUF of the GPU", "", "", "9000", all, []string{"memory region body: device: queue rx: cuMemGetHandleForAddressRange", pinned, "queue rx: hds: device"}},
 		{"no DMA-BUF of the device", "dmabuf=1", "nodmabuf", "9000", all,
-			[]string{"memory region body: device: queue rx: device fake1 takes no DMA-BUF: Operation not supported", pinned}},
+			[]string{"memory region body: device: queue rx: device fake1 cannot register DMA-BUF memory: Operation not supported", pinned}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

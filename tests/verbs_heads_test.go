@@ -167,7 +167,7 @@ func TestHeads(t *testing.T) {
 			got, said := headsRun(t, sent, tt.gpu, 0, "--kind", "device", "--blocks", "device", "--packets", strconv.Itoa(wanted))
 			wants(t, said, dropped...)
 			wants(t, said, "memory region in: device fake1 of interface b puts packets into the GPU's memory itself (DMA-BUF)",
-				"memory region in: packets lie on GPU 0 whole; a kernel brings their first 128 bytes to the host", "packets stay where the device put them")
+				"memory region in: whole packets are in the memory of GPU 0; a kernel copies their first 128 bytes to the host", "packets stay where the device put them")
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%d packets, %d blocks, %d written; or they differ\n%s", len(got.packets), len(got.blocks), len(got.written), said)
 			}

@@ -295,8 +295,8 @@ func TestXDPHomes(t *testing.T) {
 	_ = r.cmd.Process.Signal(os.Interrupt)
 	r.end(130)
 	for _, want := range []string{
-		"queue q0: direct: what it gets by NIC queue 0 stays", "queue q1: direct: what it gets by NIC queue 1 stays",
-		"takes no rules for it (ethtool -N)", "q0: 50 in, 10 copied", "q1: 35 in, 5 copied",
+		"queue q0: direct: packets from NIC queue 0 stay", "queue q1: direct: packets from NIC queue 1 stay",
+		"supports no rules for it (ethtool -N)", "q0: 50 in, 10 copied", "q1: 35 in, 5 copied",
 	} {
 		if !strings.Contains(r.out.String(), want) {
 			t.Errorf("the program does not say %q:\n%s", want, r.out.String())

@@ -117,7 +117,7 @@ int64_t dqi_conn_flush(dq_queue *q, int (*rx)(dq_queue *q, dq_burst **b, uint32_
 int dqi_conn_check_client(const dq_iface *i, dq_diag *diag) {
     if (!i->conf.socket.server) return DQ_OK;
     return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                    "interface %s: a server waits for its peers; hint: connect from a client", i->conf.name);
+                    "interface %s: cannot connect from a server; hint: connect from a client", i->conf.name);
 }
 
 static const char *scheme_of(const dq_iface *i) {
@@ -138,8 +138,8 @@ int dqi_conn_addresses(const dq_iface *i, const char *text, bool need_port, dqi_
                         "interface %s: '%s' is not an address; hint: \"host:port\" or \"[IPv6]:port\"", name,
                         text);
     if (proto != DQ_PROTO_NONE && proto != mine)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: '%s': this interface speaks %s", name,
-                        text, scheme);
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: '%s' is not a valid address (expected %s://)", name, text, scheme);
     int n = dqi_addr_resolve(host, port > 0 ? (uint16_t)port : 0, out, max, &why);
     if (n > 0) return n;
     return dqi_fail(diag, n, "interface %s: %s: %s; hint: write the address in digits, or correct the name",
@@ -148,8 +148,8 @@ int dqi_conn_addresses(const dq_iface *i, const char *text, bool need_port, dqi_
 
 int dqi_conn_full(const dq_iface *i, dq_diag *diag) {
     return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE,
-                    "interface %s: it has %u connections, or as many have come and gone unseen; hint: close "
-                    "some, and let the connection handlers run",
+                    "interface %s: cannot open a connection: there are %u, or ended ones whose events were "
+                    "not handled; hint: close some, and let the connection handlers run",
                     i->conf.name, DQI_CONNS);
 }
 

@@ -61,7 +61,7 @@ func TestRDMAWire(t *testing.T) {
 		true`)
 	said = strings.ReplaceAll(said, "\t", " ")
 	says(t, said, "connected 10.9.0.2:", "came 4 20000", "connected 10.9.0.2:0 10.9.0.1:4791", "came 4 20000", "connected [fd09::2]:", "came 4 20000",
-		"connected [fd09::2]:0 [fd09::1]:4791", "came 4 20000", "device rxe0: no raw packet queue pair: Operation not supported")
+		"connected [fd09::2]:0 [fd09::1]:4791", "came 4 20000", "device rxe0: cannot create a raw packet queue pair: Operation not supported")
 	// 5000 bytes are 4 packets of 1024 and one of 904, 9 of 512 and one of 392; 20 + 8 + 12 + 4 bytes of IPv4, UDP, BTH and ICRC are around them.
 	for _, want := range []struct {
 		file, packets string

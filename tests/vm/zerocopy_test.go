@@ -90,7 +90,7 @@ func TestZeroCopy(t *testing.T) {
 		t.Errorf("exit code %d, %v, %d tests passed\n%s", o.code, o.err, passed, o.stderr)
 	}
 	for _, want := range []string{
-		"AF_XDP on eth1: zero-copy", "queue rx0: direct: what it gets by NIC queue 0 stays", "queue rx1: direct: what it gets by NIC queue 1 stays",
+		"AF_XDP on eth1: zero-copy", "queue rx0: direct: packets from NIC queue 0 stay", "queue rx1: direct: packets from NIC queue 1 stay",
 		"rx0: 50 in, 10 copied", "rx1: 35 in, 5 copied", "rx0_xdp_redirects: 45", "rx1_xdp_redirects: 40",
 	} {
 		if !strings.Contains(o.stdout, want) {

@@ -175,8 +175,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     if (err != DQ_OK) return err;
     note_mtu(p);
     if (i->n_rx > 0)
-        dqi_note(i->session, "interface %s: the kernel's own protocols see what is received, too",
-                 i->conf.name);
+        dqi_note(i->session, "interface %s: the kernel's protocols also receive the packets", i->conf.name);
     return DQ_OK;
 }
 

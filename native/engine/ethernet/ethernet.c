@@ -200,11 +200,10 @@ static int eth_multicast(dq_iface *i, const char *group, const char *source, boo
 
 static int eth_answers(const dq_iface *i, dq_diag *diag) {
     if (!dqi_port_of(i)->filters || !i->conf.flow_isolation) return DQ_OK;
-    return dqi_fail(
-        diag, DQ_NOT_SUPPORTED,
-        "interface %s: with flow_isolation what no flow wants goes to the kernel, which answers for "
-        "its own addresses; hint: ip addr add ADDRESS dev %s",
-        i->conf.name, i->conf.address);
+    return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                    "interface %s: with flow_isolation packets that match no flow go to the kernel, which "
+                    "answers for its own addresses; hint: ip addr add ADDRESS dev %s",
+                    i->conf.name, i->conf.address);
 }
 
 // ---- rules ------------------------------------------------------------------------------------------------

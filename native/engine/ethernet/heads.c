@@ -43,8 +43,8 @@ int dqi_eth_heads_open(dqi_port_queue *l, dq_diag *diag) {
     int err = dqi_mover_new(&conf, what, &h->mover, diag);
     if (err == DQ_OK)
         dqi_note(r->session,
-                 "%s: packets lie on GPU %d whole; a kernel brings their first %d bytes to the host, where "
-                 "flows, filters and fields are read",
+                 "%s: whole packets are in the memory of GPU %d; a kernel copies their first %d bytes to the "
+                 "host, for flows, filters and fields",
                  what, r->gpu->info.number, DQ_HEAD);
     return err;
 }

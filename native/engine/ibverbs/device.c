@@ -123,8 +123,8 @@ static int describe(dqi_port *p, dq_diag *diag) {
     bool known = mac_of_netdev(v->netdev, v->mac) ||
                  (vb.query_gid(v->ctx, v->port_num, 0, &g) == 0 && mac_of_gid(&g, v->mac));
     if (!known)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                        "interface %s: device %s: its Ethernet address can't be found", name, device);
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: device %s: cannot find its Ethernet address",
+                        name, device);
     const vb_context_ex *x = (const void *)((const char *)v->ctx - offsetof(vb_context_ex, context));
     bool extended = v->ctx->abi_compat == (void *)UINTPTR_MAX && x->size >= sizeof *x;
     v->calls = extended && x->create_flow && x->destroy_flow ? x : NULL;

@@ -69,8 +69,9 @@ int vraw_rx_open(dqi_port *p, dqi_port_queue *l, dq_diag *diag) {
         .cap = {.max_send_wr = 1, .max_recv_wr = x->most, .max_send_sge = 1, .max_recv_sge = x->n_parts + 1}};
     if (err == 0) err = vraw_qp_open(p, &a, &x->qp);
     if (err == 0) return DQ_OK;
-    return dqi_fail(diag, DQ_ESYS - err, "interface %s: device %s: no raw packet queue pair: %s%s",
-                    i->conf.name, v->ctx->device->name, strerror(err),
+    return dqi_fail(diag, DQ_ESYS - err,
+                    "interface %s: device %s: cannot create a raw packet queue pair: %s%s", i->conf.name,
+                    v->ctx->device->name, strerror(err),
                     err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "");
 }
 
@@ -167,7 +168,7 @@ static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
     free_slot(l->port, x, slot);
     if (!x->broken && l->reader) dqi_fault_add(l->reader->faults, EIO, 1);
     if (!x->broken)
-        dqi_note(l->port->iface->session, "interface %s: device queue %u receives no more: %s",
+        dqi_note(l->port->iface->session, "interface %s: device queue %u stopped receiving: %s",
                  l->port->iface->conf.name, l->index, vb_status_text(status));
     x->broken = true;
 }

@@ -153,8 +153,8 @@ static int take_all(const dqi_port *p) {
 
 static int cant_take(const dqi_port *p, int err, dq_diag *diag) {
     const vraw_port *v = p->state;
-    return dqi_fail(diag, DQ_ESYS - err, "interface %s: device %s gives no frames: %s%s", p->iface->conf.name,
-                    v->ctx->device->name, strerror(err),
+    return dqi_fail(diag, DQ_ESYS - err, "interface %s: cannot receive frames from device %s: %s%s",
+                    p->iface->conf.name, v->ctx->device->name, strerror(err),
                     err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "");
 }
 
@@ -221,7 +221,7 @@ int vraw_steer_start(dqi_port *p, dq_diag *diag) {
     if (err != DQ_OK) return err;
     if (v->isolates) {
         dqi_note(p->iface->session,
-                 "interface %s: flow_isolation by the device: what no flow wants is the kernel's",
+                 "interface %s: flow_isolation by the device: packets that match no flow go to the kernel",
                  p->iface->conf.name);
         return DQ_OK;
     }

@@ -34,7 +34,8 @@ int vraw_tx_open(const dqi_port *p, dq_queue *q, dq_diag *diag) {
     }
     t->inline_bytes = a.cap.max_inline_data;
     if (err == 0) return DQ_OK;
-    return dqi_fail(diag, DQ_ESYS - err, "interface %s: device %s: no raw packet queue pair: %s%s",
+    return dqi_fail(diag, DQ_ESYS - err,
+                    "interface %s: device %s: cannot create a raw packet queue pair: %s%s",
                     p->iface->conf.name, v->ctx->device->name, strerror(err),
                     err == EPERM ? "; hint: run as root, or with the capability CAP_NET_RAW" : "");
 }
@@ -67,7 +68,7 @@ static void fail(dq_queue *q, vraw_tx *t, int status) {
     dqi_fault_add(q->faults, EIO, 1);
     if (t->broken) return;
     t->broken = true;
-    dqi_note(q->session, "interface %s: queue %s sends no more: %s", q->iface->conf.name, q->conf.name,
+    dqi_note(q->session, "interface %s: queue %s stopped sending: %s", q->iface->conf.name, q->conf.name,
              vb_status_text(status));
 }
 

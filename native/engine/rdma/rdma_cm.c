@@ -61,7 +61,7 @@ static bool take_request(dqi_rdma *r, const cm_event *e, dqi_rconn **out) {
         if (err == DQ_OK && cm.accept(c->id, &p) == 0) return true;
         if (err == DQ_OK) err = DQ_ESYS - errno;
     }
-    dqi_note(r->iface->session, "interface %s: a connection was refused: %s", r->iface->conf.name,
+    dqi_note(r->iface->session, "interface %s: rejected a connection request: %s", r->iface->conf.name,
              dq_err_name(err));
     cm.reject(c->id, NULL, 0);
     return false;

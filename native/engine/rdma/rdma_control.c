@@ -33,7 +33,7 @@ int dqi_rconn_open_op(dq_iface *i, const dq_connect *asked, uint32_t *conn, dq_d
     err = dqi_rdma_dial(c, &from, &to);
     if (err == DQ_OK) return DQ_OK;
     dqi_rconn_give_up(c);
-    return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, asked->address,
+    return dqi_fail(diag, err, "interface %s: cannot connect to %s: %s", i->conf.name, asked->address,
                     dq_err_name(err));
 }
 

@@ -28,7 +28,7 @@ int dqi_rdma_cqs_open(dqi_rdma_queue *x, dq_diag *diag) {
     int err = q->channel ? dqi_rdma_nonblocking(q->channel->fd) : DQ_ESYS - errno;
     if (err == DQ_OK) err = add_cq(x);
     if (err == DQ_OK) return DQ_OK;
-    return dqi_fail(diag, err, "interface %s: queue %s: completion queue of device %s: %s",
+    return dqi_fail(diag, err, "interface %s: queue %s: cannot create a completion queue of device %s: %s",
                     r->iface->conf.name, x->queue->conf.name, r->device->verbs->device->name,
                     dq_err_name(err));
 }
@@ -72,9 +72,8 @@ dqi_rdma_cq *dqi_rdma_cq_for(dqi_rdma_queue *x, uint32_t n, int *err) {
         return &x->cqs.list[k];
     }
     dqi_note(r->iface->session,
-             "interface %s: queue %s: no completion queue for one connection more: it has %u, and device %s "
-             "takes %u "
-             "entries each, of which a connection needs %u; hint: more queues",
+             "interface %s: queue %s: cannot create a completion queue for another connection: there are %u, "
+             "device %s supports %u entries in each, and a connection needs %u; hint: more queues",
              r->iface->conf.name, x->queue->conf.name, atomic_load(&x->cqs.n_cqs),
              r->device->verbs->device->name, max, n);
     return NULL;

@@ -27,10 +27,10 @@ static int rights(const dq_region *r, const dqi_rdma_device *d) {
 static void say_reach(const dqi_rdma *r, const dq_region *g, int err, const dq_diag *why) {
     if (err == DQ_OK)
         dqi_note(r->iface->session,
-                 "interface %s: memory region %s: device %s reaches it on the GPU (DMA-BUF)",
+                 "interface %s: memory region %s: device %s can access it on the GPU (DMA-BUF)",
                  r->iface->conf.name, g->conf.name, r->device->verbs->device->name);
     else
-        dqi_note(r->iface->session, "%s: it can't be lent, and operations can't name it", why->text);
+        dqi_note(r->iface->session, "%s: it cannot be lent or used by operations", why->text);
 }
 
 static int register_regions(dqi_rdma *r, dq_diag *diag) {

@@ -21,7 +21,8 @@ static bool has_notes(const dqi_rconn *c) {
 
 int dqi_rdma_check_private(const dqi_rdma *r, const dq_connect *to, dq_diag *diag) {
     if (to->private_bytes <= DQI_RDMA_PRIVATE) return DQ_OK;
-    return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %u bytes of private data: %d are the most",
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "interface %s: cannot send %u bytes of private data: the limit is %d",
                     r->iface->conf.name, to->private_bytes, DQI_RDMA_PRIVATE);
 }
 

@@ -147,8 +147,8 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
     err = send_note(c, NOTE_LEND, &out->what);
     if (err == DQ_OK) return DQ_OK;
     dqi_rdma_revoke(i, out);
-    return dqi_fail(diag, err, "interface %s: connection %u: its peer can't be told: %s", i->conf.name, conn,
-                    dq_err_name(err));
+    return dqi_fail(diag, err, "interface %s: cannot announce the lease to the peer of connection %u: %s",
+                    i->conf.name, conn, dq_err_name(err));
 }
 
 int dqi_rdma_revoke(dq_iface *i, dq_lease *lease) {
@@ -202,6 +202,7 @@ int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *
     bool ok = put(c, remote);
     dqi_rconn_unlock(c);
     return ok ? DQ_OK
-              : dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: connection %u knows %d remote names",
-                         i->conf.name, conn, DQI_RDMA_REMOTES);
+              : dqi_fail(diag, DQ_NO_SPACE_AVAILABLE,
+                         "interface %s: connection %u already has %d remote names", i->conf.name, conn,
+                         DQI_RDMA_REMOTES);
 }

@@ -157,16 +157,16 @@ const char *dqi_rdma_refuses(dq_queue *q, const dq_rma *m) {
     const vb_device_attr *a = &r->device->attr;
     bool atomic = m->kind == DQ_RMA_FETCH_ADD || m->kind == DQ_RMA_COMPARE_SWAP;
     if (m->region && m->length > 0 && dqi_rdma_lkey(r, place_of(m)) == 0)
-        return "its region is not registered: the device can't reach it, as the report says";
-    if (dqi_rdma_is_ud(r) && m->kind > DQ_RMA_RECV) return "datagrams (UD) are messages only";
+        return "its region is not registered: the device cannot access it (see the report)";
+    if (dqi_rdma_is_ud(r) && m->kind > DQ_RMA_RECV) return "datagrams (UD) support messages only";
     if (dqi_rdma_is_ud(r) && m->kind == DQ_RMA_SEND && m->length > 128u << r->device->port.active_mtu)
-        return "a datagram (UD) is no longer than the MTU";
+        return "a datagram (UD) cannot be longer than the MTU";
     if (dqi_rdma_transport(r) == DQ_TRANSPORT_UC && (m->kind == DQ_RMA_READ || atomic))
-        return "unreliable connections (UC) have no READ and no atomics";
-    if (atomic && a->atomic_cap == VB_ATOMIC_NONE) return "the device has no atomics";
+        return "unreliable connections (UC) do not support READ and atomics";
+    if (atomic && a->atomic_cap == VB_ATOMIC_NONE) return "the device does not support atomics";
     if (m->kind != DQ_RMA_RECV && m->length > r->device->port.max_msg_sz)
-        return "it is longer than the device's longest message";
+        return "it is longer than the device's message limit";
     if (c && c->ours && m->has_imm && m->imm == DQI_RDMA_NOTE)
-        return "the immediate 0xffffffff is that of the engine's own notes";
+        return "the immediate value 0xffffffff is reserved for the engine's notes";
     return NULL;
 }

@@ -88,8 +88,8 @@ static int describe(const dqi_rdma *r, dq_queue_pair *ours, dq_diag *diag) {
     int err = find_gid(r, ours, diag);
     if (err != DQ_OK) return err;
     if (getrandom(&ours->psn, sizeof ours->psn, 0) != sizeof ours->psn)
-        return dqi_fail(diag, DQ_ESYS - errno, "interface %s: no random number: %s", r->iface->conf.name,
-                        strerror(errno));
+        return dqi_fail(diag, DQ_ESYS - errno, "interface %s: cannot obtain a random number: %s",
+                        r->iface->conf.name, strerror(errno));
     ours->psn &= 0xffffff;
     ours->lid = port->lid;
     ours->mtu = (uint32_t)(mtu > 0 && mtu < most ? mtu : most);
@@ -112,7 +112,8 @@ int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
     err = dqi_rconn_make_qp(c);
     if (err != DQ_OK) {
         dqi_rconn_give_up(c);
-        return dqi_fail(diag, err, "interface %s: no queue pair: %s", i->conf.name, dq_err_name(err));
+        return dqi_fail(diag, err, "interface %s: cannot create a queue pair: %s", i->conf.name,
+                        dq_err_name(err));
     }
     c->pair.qpn = c->qp->qp_num;
     *conn = dqi_rconn_id(c);
@@ -126,7 +127,8 @@ int dqi_rdma_pair_open(dq_iface *i, uint32_t *conn, dq_diag *diag) {
 static int cant_join(const dqi_rconn *c, int err, dq_diag *diag) {
     char to[INET6_ADDRSTRLEN];
     const dq_queue_pair *p = &c->pair_peer;
-    return dqi_fail(diag, err, "interface %s: connection %u: queue pair %u at %s, lid %u: %s",
+    return dqi_fail(diag, err,
+                    "interface %s: connection %u: cannot connect to queue pair %u at %s, lid %u: %s",
                     c->r->iface->conf.name, dqi_rconn_id(c), p->qpn,
                     inet_ntop(AF_INET6, p->gid, to, sizeof to), p->lid, dq_err_name(err));
 }
@@ -136,8 +138,8 @@ int dqi_rdma_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq
     dqi_rconn *c = dqi_rconn_find(r, conn);
     if (!c || !c->by_hand || dqi_rconn_state(c) != DQI_CONN_CONNECTING || atomic_load(&c->joined))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: connection %u waits for no peer: it has one, or has ended",
-                        i->conf.name, conn);
+                        "interface %s: cannot join connection %u: it has a peer, or has ended", i->conf.name,
+                        conn);
     c->pair_peer = *peer;
     c->conn.peer = address_of(peer->gid);
     if (r->device->port.link_layer == VB_LINK_LAYER_ETHERNET && dqi_addr_is_any(&c->conn.peer))

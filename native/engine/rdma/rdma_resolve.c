@@ -29,7 +29,7 @@ static int cant_bind(const dqi_rdma *r, int err, dq_diag *diag) {
     return dqi_fail(
         diag, DQ_ESYS - err,
         "interface %s: %s: %s; hint: an address of the network device behind %s (rdma link)", name, text,
-        err == ENODEV || err == EADDRNOTAVAIL ? "it is the address of no RDMA device" : strerror(err), names);
+        err == ENODEV || err == EADDRNOTAVAIL ? "not the address of an RDMA device" : strerror(err), names);
 }
 
 int dqi_rdma_bind(dqi_rdma *r, dq_diag *diag) {
@@ -39,11 +39,10 @@ int dqi_rdma_bind(dqi_rdma *r, dq_diag *diag) {
     r->channel = cm.create_event_channel();
     if (!r->channel && errno == ENODEV) return cant_bind(r, ENODEV, diag);
     if (!r->channel)
-        return dqi_fail(
-            diag, DQ_ESYS - errno,
-            "interface %s: the connection manager can't be reached: %s; hint: modprobe rdma_ucm, and "
-            "the right to open /dev/infiniband/rdma_cm",
-            r->iface->conf.name, strerror(errno));
+        return dqi_fail(diag, DQ_ESYS - errno,
+                        "interface %s: cannot open the connection manager: %s; hint: modprobe rdma_ucm, and "
+                        "the right to open /dev/infiniband/rdma_cm",
+                        r->iface->conf.name, strerror(errno));
     int err = dqi_rdma_nonblocking(r->channel->fd);
     if (err != DQ_OK) return dqi_fail(diag, err, "interface %s: %s", r->iface->conf.name, dq_err_name(err));
     if (cm.create_id(r->channel, &r->listener, NULL, dqi_rdma_is_ud(r) ? CM_PS_UDP : CM_PS_TCP) != 0 ||
@@ -52,7 +51,7 @@ int dqi_rdma_bind(dqi_rdma *r, dq_diag *diag) {
     if (conf->server) {
         r->local = dqi_rdma_address(&r->listener->src);
         if (cm.listen(r->listener, BACKLOG) != 0)
-            return dqi_fail(diag, DQ_ESYS - errno, "interface %s: listen: %s", r->iface->conf.name,
+            return dqi_fail(diag, DQ_ESYS - errno, "interface %s: cannot listen: %s", r->iface->conf.name,
                             strerror(errno));
     }
     return DQ_OK;

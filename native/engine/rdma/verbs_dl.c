@@ -92,7 +92,7 @@ void vb_take_events(vb_comp_channel *channel) {
 const char *vb_status_text(int status) {
     static const char *const words[] = {
         [VB_WC_SUCCESS] = "success",
-        [VB_WC_LOC_LEN_ERR] = "local length error: the message was longer than its place",
+        [VB_WC_LOC_LEN_ERR] = "local length error: the message was longer than its buffer",
         [VB_WC_LOC_QP_OP_ERR] = "local queue pair operation error",
         [VB_WC_LOC_EEC_OP_ERR] = "local end-to-end context operation error",
         [VB_WC_LOC_PROT_ERR] = "local protection error: memory that is not registered",
@@ -100,13 +100,13 @@ const char *vb_status_text(int status) {
         [VB_WC_MW_BIND_ERR] = "memory window bind error",
         [VB_WC_BAD_RESP_ERR] = "bad response",
         [VB_WC_LOC_ACCESS_ERR] = "local access error",
-        [VB_WC_REM_INV_REQ_ERR] =
-            "remote invalid request: the peer's buffer is too short, or it takes no such operation",
+        [VB_WC_REM_INV_REQ_ERR] = "remote invalid request: the peer's buffer is too short, or the peer does "
+                                  "not support the operation",
         [VB_WC_REM_ACCESS_ERR] =
-            "remote access error: a wrong key, or outside the peer's memory, or without its leave",
+            "remote access error: a wrong key, outside the peer's memory, or not permitted",
         [VB_WC_REM_OP_ERR] = "remote operation error",
-        [VB_WC_RETRY_EXC_ERR] = "transport retries exceeded: the peer doesn't answer",
-        [VB_WC_RNR_RETRY_EXC_ERR] = "receiver-not-ready retries exceeded: the peer posts no buffers",
+        [VB_WC_RETRY_EXC_ERR] = "transport retries exceeded: the peer does not answer",
+        [VB_WC_RNR_RETRY_EXC_ERR] = "receiver-not-ready retries exceeded: the peer has posted no buffers",
     };
     return status >= 0 && status < (int)(sizeof words / sizeof *words) && words[status] ? words[status]
                                                                                         : "other error";

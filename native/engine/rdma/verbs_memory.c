@@ -20,7 +20,8 @@ static int take_dmabuf(vb_pd *pd, int fd, uint64_t bytes, uint64_t iova, int acc
     if (!vb.reg_dmabuf_mr)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "%s: libibverbs has no ibv_reg_dmabuf_mr; hint: rdma-core 34 or later", who);
-    return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: device %s takes no DMA-BUF: %s", who, device, strerror(err));
+    return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: device %s cannot register DMA-BUF memory: %s", who, device,
+                    strerror(err));
 }
 
 static int register_gpu(vb_pd *pd, const dq_region *g, int access, const char *iface, vb_mr **out,
@@ -54,11 +55,11 @@ int dqi_verbs_register(vb_pd *pd, const dq_region *g, int access, const char *if
     int err = errno;
     getrlimit(RLIMIT_MEMLOCK, &l);
     if ((err == ENOMEM || err == EPERM) && l.rlim_cur != RLIM_INFINITY)
-        return dqi_fail(
-            diag, DQ_ESYS - err,
-            "interface %s: region %s: its %llu MiB can't be pinned for device %s: the limit is %llu "
-            "KiB; hint: ulimit -l unlimited",
-            iface, g->conf.name, mib, device, (unsigned long long)l.rlim_cur >> 10);
-    return dqi_fail(diag, DQ_ESYS - err, "interface %s: region %s: device %s can't register its %llu MiB: %s",
-                    iface, g->conf.name, device, mib, strerror(err));
+        return dqi_fail(diag, DQ_ESYS - err,
+                        "interface %s: region %s: cannot pin its %llu MiB for device %s: the limit is %llu "
+                        "KiB; hint: ulimit -l unlimited",
+                        iface, g->conf.name, mib, device, (unsigned long long)l.rlim_cur >> 10);
+    return dqi_fail(diag, DQ_ESYS - err,
+                    "interface %s: region %s: device %s cannot register its %llu MiB: %s", iface,
+                    g->conf.name, device, mib, strerror(err));
 }

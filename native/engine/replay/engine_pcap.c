@@ -187,9 +187,8 @@ static int open_file(dqi_port *p, pcap_port *s, dq_diag *diag) {
     const dq_replay_conf *r = &i->conf.replay;
     if (dqi_virtual(i->session) && r->loops == 0 && r->speed == 0 && r->bps == 0 && r->pps == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: a capture flat out and without end holds the virtual clock for ever; "
-                        "hint: replay: "
-                        "give it loops, a speed or a rate",
+                        "interface %s: cannot replay an endless capture at full speed on the virtual clock, "
+                        "which would never advance; hint: replay: set loops, a speed or a rate",
                         i->conf.name);
     int err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
     if (err == DQ_OK) say_how(i);
@@ -204,7 +203,8 @@ static int open_pcap(dqi_port *p, dq_diag *diag) {
     p->stamps = DQ_STAMPS_FILE;
     p->copy = "from the file";
     if (i->n_tx > 0)
-        dqi_note(i->session, "interface %s: what is sent here is counted and goes nowhere", i->conf.name);
+        dqi_note(i->session, "interface %s: packets sent on a replayed capture are counted and discarded",
+                 i->conf.name);
     int err = i->ops->payload ? dqi_replay_udp_open(&s->udp, i, diag) : DQ_OK;
     if (i->n_rx == 0 || err != DQ_OK) return err;
     p->n_queues = 1;
@@ -216,7 +216,7 @@ static int start_pcap(dqi_port *p, dq_diag *diag) {
     if (i->n_rx == 0 || dqi_virtual(i->session)) return DQ_OK;
     int err = dqi_replay_start(&state_of(p)->replay);
     return err == DQ_OK ? DQ_OK
-                        : dqi_fail(diag, err, "interface %s: the thread that reads its file: %s",
+                        : dqi_fail(diag, err, "interface %s: cannot start the thread that reads the file: %s",
                                    i->conf.name, dq_err_name(err));
 }
 
@@ -261,7 +261,7 @@ static const dqi_port_driver udp_driver = {DRIVER, .name = "datagrams of a captu
 static int udp_open(dq_iface *i, dq_diag *diag) {
     if (i->conf.socket.proto != DQ_PROTO_UDP)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                        "interface %s: a capture is replayed as datagrams, not as TCP", i->conf.name);
+                        "interface %s: cannot replay a capture as TCP, only as datagrams", i->conf.name);
     return dqi_eth_open(i, &udp_driver, diag);
 }
 
@@ -290,8 +290,8 @@ bool dq_iface_source(const dq_iface *i, dq_source *out) {
 static int conn_open(dq_iface *i, const dq_connect *to, uint32_t *conn, dq_diag *diag) {
     (void)conn;
     return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                    "interface %s: connection to %s: a capture does not answer; hint: what comes from there "
-                    "comes on the receive queues, with its sender",
+                    "interface %s: cannot connect to %s: a replayed capture has no peers; hint: packets from "
+                    "there arrive on the receive queues, with their sender",
                     i->conf.name, to->address);
 }
 
@@ -310,7 +310,8 @@ static int conn_read(dq_iface *i, uint32_t conn, dq_conn_info *out) {
 static int conn_setsockopt(dq_iface *i, uint32_t conn, int level, int option, const void *v, uint32_t len) {
     (void)v, (void)len;
     if (conn != 0) return DQ_INVALID_PARAMETER;
-    dqi_note(i->session, "interface %s: socket option %d of level %d means nothing to a capture",
+    dqi_note(i->session,
+             "interface %s: cannot set socket option %d of level %d: a replayed capture has no socket",
              i->conf.name, option, level);
     return DQ_OK;
 }

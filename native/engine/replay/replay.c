@@ -68,12 +68,12 @@ static void advance(dqi_replay *r, uint64_t n) {
 static void say_left_out(dqi_replay *r) {
     if (r->told_left_out || (r->capture.unread == 0 && r->remarks.lost == 0)) return;
     r->told_left_out = true;
-    dqi_note(r->iface->session,
-             "interface %s: %.200s: left out: %llu blocks beside packets (names of hosts, secrets, what is "
-             "custom), and "
-             "what is said of %llu packets (comments beyond 207 bytes, more than 65536 different ones)",
-             r->iface->conf.name, r->path, (unsigned long long)r->capture.unread,
-             (unsigned long long)r->remarks.lost);
+    dqi_note(
+        r->iface->session,
+        "interface %s: %.200s: not passed on: %llu blocks other than packets (host names, secrets, custom "
+        "blocks), and comments of %llu packets (longer than 207 bytes, or after 65536 different ones)",
+        r->iface->conf.name, r->path, (unsigned long long)r->capture.unread,
+        (unsigned long long)r->remarks.lost);
 }
 
 static void next_loop(dqi_replay *r) {
@@ -256,13 +256,14 @@ int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *
     if (fetch(r, false)) return DQ_OK;
     if (atomic_load(&r->faulty) && !r->is_cut) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s", r->fault);
     if (r->capture.form == DQI_CAPTURE_NEW)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is too short for a capture",
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is not a valid capture: too short",
                         i->conf.name, path);
     if (r->told_link)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: %.200s: none of its packets is of Ethernet, or can be made so",
-                        i->conf.name, path);
-    dqi_note(i->session, "interface %s: %s holds no packet", i->conf.name, path);
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "interface %s: %.200s contains no packets that are, or can be converted to, Ethernet frames",
+            i->conf.name, path);
+    dqi_note(i->session, "interface %s: %s contains no packets", i->conf.name, path);
     return DQ_OK;
 }
 

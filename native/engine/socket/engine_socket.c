@@ -35,7 +35,7 @@ static int check_framing(dqi_sock *s, dq_diag *diag) {
                         i->conf.name);
     if (prefix && n != 1 && n != 2 && n != 4 && n != 8)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: framing: a length prefix of %u bytes; hint: 1, 2, 4 or 8",
+                        "interface %s: framing: %u is not a valid length of a prefix (expected 1, 2, 4 or 8)",
                         i->conf.name, n);
     for (uint32_t k = 0; k < i->n_rx; k++) {
         const dqi_sock_rx *r = i->rx[k]->engine;
@@ -44,9 +44,10 @@ static int check_framing(dqi_sock *s, dq_diag *diag) {
         if (r->limit < max) max = r->limit;
     }
     if (!prefix && (n == 0 || n > max))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: framing: messages of %u bytes; hint: from 1 to the buffer size",
-                        i->conf.name, n);
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "interface %s: framing: %u is not a valid message length (expected 1 to the buffer size)",
+            i->conf.name, n);
     s->framing = (dqi_framing){.kind = c->framing,
                                .width = prefix ? n : 0,
                                .fixed = prefix ? 0 : n,
@@ -55,8 +56,8 @@ static int check_framing(dqi_sock *s, dq_diag *diag) {
                                .incl = c->framing_incl != 0};
     if (max < FAST_BYTES)
         dqi_note(i->session,
-                 "interface %s: framed streams are read one buffer a system call; hint: buffers of %u bytes "
-                 "are several times faster than %u",
+                 "interface %s: framed streams are read with one buffer per system call; hint: buffers of %u "
+                 "bytes are several times faster than %u",
                  i->conf.name, FAST_BYTES, max);
     return DQ_OK;
 }
@@ -116,7 +117,8 @@ static int open_socket(dq_iface *i, dq_diag *diag) {
     if (err != DQ_OK) return err;
     err = connect_queues(s);
     return err == DQ_OK ? DQ_OK
-                        : dqi_fail(diag, err, "interface %s: epoll: %s", i->conf.name, dq_err_name(err));
+                        : dqi_fail(diag, err, "interface %s: cannot create an epoll instance: %s",
+                                   i->conf.name, dq_err_name(err));
 }
 
 // Reports which packets could not be sent in runs.
@@ -126,15 +128,14 @@ static void tell_refused(const dqi_sock *s) {
         if (from == 0) continue;
         if (from == DQI_GSO_NEVER)
             dqi_note(s->iface->session,
-                     "interface %s: packets were sent one by one: its network device does not cut runs into "
-                     "datagrams",
+                     "interface %s: packets were sent one by one: its network device does not segment runs "
+                     "of packets",
                      s->iface->conf.name);
         else
-            dqi_note(
-                s->iface->session,
-                "interface %s: packets of %u bytes and more were sent one by one: hint: shorter than the "
-                "path's MTU they go in runs, several times faster",
-                s->iface->conf.name, from);
+            dqi_note(s->iface->session,
+                     "interface %s: packets of %u bytes and more were sent one by one; hint: packets shorter "
+                     "than the path's MTU are sent in runs, several times faster",
+                     s->iface->conf.name, from);
         return;
     }
 }

@@ -194,7 +194,7 @@ int dqi_sock_conn_open(dq_iface *i, const dq_connect *asked, uint32_t *conn, dq_
         return DQ_OK;
     }
     dqi_sconn_give_up(c);
-    return dqi_fail(diag, err, "interface %s: connection to %s: %s", i->conf.name, asked->address,
+    return dqi_fail(diag, err, "interface %s: cannot connect to %s: %s", i->conf.name, asked->address,
                     dq_err_name(err));
 }
 

@@ -53,7 +53,8 @@ static const dq_queue *stranger(const dq_session *s, const dq_region *r, uint32_
 void dqi_gro_claim(dq_iface *i) {
     if (i->conf.socket.proto != DQ_PROTO_UDP || i->n_rx == 0) return;
     if (!kernel_has_gro())
-        return dqi_note(i->session, "interface %s: this kernel has no UDP_GRO: datagrams come one by one",
+        return dqi_note(i->session,
+                        "interface %s: this kernel has no UDP_GRO: datagrams are received one by one",
                         i->conf.name);
     for (uint32_t k = 0; k < i->n_rx; k++) {
         dq_region *r = i->rx[k]->conf.regions[0];
@@ -62,11 +63,11 @@ void dqi_gro_claim(dq_iface *i) {
         if (!other)
             dqi_region_want_groups(r, MESSAGE, LEAST * users);
         else
-            dqi_note(i->session,
-                     "interface %s: queue %s: datagrams come one by one, as queue %s of interface %s uses "
-                     "region %s too; hint: with a region of its own the kernel hands over 64 KiB at a time",
-                     i->conf.name, i->rx[k]->conf.name, other->conf.name, other->iface->conf.name,
-                     r->conf.name);
+            dqi_note(
+                i->session,
+                "interface %s: queue %s: datagrams are received one by one, because queue %s of interface %s "
+                "also uses region %s; hint: with a region of its own the kernel delivers 64 KiB at a time",
+                i->conf.name, i->rx[k]->conf.name, other->conf.name, other->iface->conf.name, r->conf.name);
     }
 }
 

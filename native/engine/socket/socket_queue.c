@@ -55,8 +55,8 @@ int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag) {
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", name, q->conf.name);
     int err = dqi_reactor_init(&r->reactor, s, q);
     return err == DQ_OK ? DQ_OK
-                        : dqi_fail(diag, err, "interface %s: queue %s: epoll: %s", name, q->conf.name,
-                                   dq_err_name(err));
+                        : dqi_fail(diag, err, "interface %s: queue %s: cannot create an epoll instance: %s",
+                                   name, q->conf.name, dq_err_name(err));
 }
 
 int dqi_sock_open_tx(dqi_sock *s, uint32_t k, dq_diag *diag) {

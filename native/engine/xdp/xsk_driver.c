@@ -174,18 +174,17 @@ static void say_how(const dq_iface *i, const xsk_port *x) {
                                      : "; a frame lies within one buffer (longer ones need Linux 6.6)";
     dqi_note(i->session, "interface %s: AF_XDP on %s: %s, eBPF program %s, %u queue%s%s", i->conf.name,
              i->conf.address, x->zero_copy ? "zero-copy" : "the kernel copies (the driver has no zero-copy)",
-             xsk_given(i)->native ? "in the driver" : "behind the driver (it takes none)", x->n,
+             xsk_given(i)->native ? "in the driver" : "behind the driver (which supports none)", x->n,
              x->n == 1 ? "" : "s", x->frags ? "" : parts);
     if (i->n_rx > 0 && loses_tags(i->conf.address))
         dqi_note(i->session,
-                 "interface %s: %s may take VLAN tags out of frames, which are lost then; hint: ethtool -K "
-                 "%s rxvlan off, "
-                 "and where a Linux VLAN device sends over veth, txvlan off there",
+                 "interface %s: %s may remove VLAN tags from frames, which are then lost; hint: ethtool -K "
+                 "%s rxvlan off, and where a Linux VLAN device sends over veth, txvlan off there",
                  i->conf.name, i->conf.address, i->conf.address);
     if (i->n_rx > 0)
         dqi_note(i->session, "interface %s: %s", i->conf.name,
                  i->conf.flow_isolation
-                     ? "what no flow wants goes to the kernel"
+                     ? "packets that match no flow go to the kernel"
                      : "the kernel receives nothing from it, ARP included, as flow_isolation is off");
 }
 

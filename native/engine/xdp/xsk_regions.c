@@ -88,7 +88,7 @@ void dqi_xsk_claim(dq_iface *i) {
 int xsk_make_plan(const dq_iface *i, xsk_port *x, dq_diag *diag) {
     x->plan = make_plan(i, true, x->n, x->mtu);
     if (x->plan.staged && (!xsk_given(i)->staging || xsk_given(i)->staging->stride != x->plan.chunk))
-        return dqi_fail(diag, DQ_NOT_SUPPORTED, "AF_XDP: the buffers' stride is not what was planned");
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "AF_XDP: the stride of the buffers differs from the plan");
     return DQ_OK;
 }
 
@@ -134,20 +134,20 @@ static void say_queues(const dq_iface *i, const xsk_plan *p) {
             dqi_note(i->session, "interface %s: queue %s: copy: %s", i->conf.name, i->rx[k]->conf.name,
                      p->copy[k]);
         else
-            dqi_note(
-                i->session,
-                "interface %s: queue %s: direct: what it gets by NIC queue%s %s stays where the device put "
-                "it; copy: what comes by others",
-                i->conf.name, i->rx[k]->conf.name, strchr(queues, ',') ? "s" : "", queues);
+            dqi_note(i->session,
+                     "interface %s: queue %s: direct: packets from NIC queue%s %s stay where the device put "
+                     "them; copy: packets from others",
+                     i->conf.name, i->rx[k]->conf.name, strchr(queues, ',') ? "s" : "", queues);
     }
     const char *d = i->conf.address;
     if (xsk_takes_rules(d))
         dqi_note(i->session,
                  "interface %s: %s chooses the NIC queue; hint: ethtool -N %s flow-type udp4 dst-port PORT "
-                 "action QUEUE for a flow, ethtool -X %s for a spread",
+                 "action QUEUE for a flow, ethtool -X %s for all",
                  i->conf.name, d, d, d);
     else
-        dqi_note(i->session, "interface %s: %s chooses the NIC queue and takes no rules for it (ethtool -N)",
+        dqi_note(i->session,
+                 "interface %s: %s chooses the NIC queue and supports no rules for it (ethtool -N)",
                  i->conf.name, d);
 }
 
@@ -160,7 +160,7 @@ void xsk_say_where(dqi_port *p, const xsk_port *x) {
     p->direct = direct > 0;
     p->copy = direct == 0 ? copy[0] : NULL;
     if (direct > 0 && !share_region(i)) {
-        p->copy = "where it is said so for a queue";
+        p->copy = "as reported for each queue";
         say_queues(i, &x->plan);
     }
     if (i->n_rx > x->n && !share_region(i))

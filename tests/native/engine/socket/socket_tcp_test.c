@@ -370,12 +370,15 @@ static void tells_what_is_wrong_at_open(void) {
         {"width",
          {.framing = DQ_FRAMING_PREFIX, .framing_bytes = 3},
          false,
-         {"length prefix of 3 bytes", "1, 2, 4 or 8"}},
+         {"3 is not a valid length of a prefix", "expected 1, 2, 4 or 8"}},
         {"message longer than a buffer",
          {.framing = DQ_FRAMING_FIXED, .framing_bytes = 257},
          false,
-         {"messages of 257 bytes", "buffer size"}},
-        {"no message", {.framing = DQ_FRAMING_FIXED}, false, {"messages of 0 bytes", "from 1"}},
+         {"257 is not a valid message length", "buffer size"}},
+        {"no message",
+         {.framing = DQ_FRAMING_FIXED},
+         false,
+         {"0 is not a valid message length", "expected 1"}},
         {"payload", {.max_payload = 300}, false, {"max_payload_size 300", "256 bytes of region mem"}},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
