@@ -3,7 +3,7 @@
 // All calls are non-blocking: address and route resolution and connection setup proceed by events. An event
 // is acknowledged before an id is freed, because freeing waits for that.
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 #include "engine/rdma/rdma_hello.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static cm_conn_param params(const dqi_rconn *c, const cm_conn_param *asked, dqi_
     const dqi_rdma *r = c->r;
     int accepts = asked ? asked->responder_resources : 255, begins = asked ? asked->initiator_depth : 255;
     int most = r->device->attr.max_qp_rd_atom, init = r->device->attr.max_qp_init_rd_atom;
-    dqi_rdma_say_hello(c, hello);
+    dqi_rdma_write_hello(c, hello);
     return (cm_conn_param){.private_data = hello,
                            .private_data_len = sizeof *hello,
                            .responder_resources = at_most(accepts, most < 16 ? most : 16),
@@ -28,13 +28,13 @@ static cm_conn_param params(const dqi_rconn *c, const cm_conn_param *asked, dqi_
                            .qp_num = c->qp->qp_num};
 }
 
-static void hear(dqi_rconn *c, const cm_event *e) {
+static void read_hello(dqi_rconn *c, const cm_event *e) {
     const cm_conn_param *p = &e->param.conn;
     const cm_ud_param *ud = &e->param.ud;
     if (dqi_rdma_is_ud(c->r))
-        dqi_rdma_hear_hello(c, ud->private_data, ud->private_data_len);
+        dqi_rdma_read_hello(c, ud->private_data, ud->private_data_len);
     else
-        dqi_rdma_hear_hello(c, p->private_data, p->private_data_len);
+        dqi_rdma_read_hello(c, p->private_data, p->private_data_len);
 }
 
 // ---- server -----------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ static bool take_request(dqi_rdma *r, const cm_event *e, dqi_rconn **out) {
     c->conn.peer = dqi_rdma_address(&c->id->dst);
     int err = dqi_rconn_make_qp(c);
     if (err == DQ_OK) {
-        hear(c, e);
+        read_hello(c, e);
         dqi_rconn_post_recv(c);
         dqi_rdma_hello hello;
         cm_conn_param p = params(c, &e->param.conn, &hello);
@@ -128,13 +128,13 @@ static int of_connection(dqi_rconn *c, const cm_event *e) {
     case CM_ROUTE_RESOLVED:
         return ask(c);
     case CM_CONNECT_RESPONSE:
-        hear(c, e);
+        read_hello(c, e);
         err = answered(c);
         if (err != DQ_OK) return err; // else it is open; no further event follows
         // fall through
     case CM_ESTABLISHED:
         if (dqi_rdma_is_ud(c->r)) {
-            hear(c, e);
+            read_hello(c, e);
             if ((err = dqi_rconn_meet(c, e->param.ud.ah_attr, e->param.ud.qp_num, e->param.ud.qkey)) != DQ_OK)
                 return err;
         }

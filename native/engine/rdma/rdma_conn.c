@@ -1,5 +1,5 @@
 // rdma_conn.c: slots of connections: reserved, open, freed. The table is implemented by conn_table.h.
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 // Frees the rings of a slot: a free one owns no memory.
 static void free_rings(dqi_rconn *c) {
@@ -33,7 +33,7 @@ static void reset(dqi_rconn *c) {
     c->sent_head = c->sent_tail = c->unsignalled = 0;
     c->wait_head = c->wait_tail = 0;
     c->n_remotes = 0;
-    c->given_bytes = c->heard_bytes = 0;
+    c->private_out_bytes = c->private_in_bytes = 0;
     atomic_store(&c->joined, false);
     atomic_store(&c->why, DQ_OK);
     atomic_store(&c->waiting, 0);

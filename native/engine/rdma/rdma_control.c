@@ -1,6 +1,6 @@
 // rdma_control.c: control calls: open, close and read connections.
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 #include "engine/rdma/rdma_hello.h"
 
 #include <string.h>
@@ -28,8 +28,8 @@ int dqi_rconn_open_op(dq_iface *i, const dq_connect *asked, uint32_t *conn, dq_d
     dqi_rconn *c = dqi_rconn_new(r);
     if (!c) return dqi_conn_full(i, diag);
     *conn = dqi_rconn_id(c);
-    c->given_bytes = (uint8_t)asked->private_bytes;
-    if (c->given_bytes > 0) memcpy(c->given, asked->private_data, c->given_bytes);
+    c->private_out_bytes = (uint8_t)asked->private_bytes;
+    if (c->private_out_bytes > 0) memcpy(c->private_out, asked->private_data, c->private_out_bytes);
     err = dqi_rdma_dial(c, &from, &to);
     if (err == DQ_OK) return DQ_OK;
     dqi_rconn_give_up(c);
@@ -60,8 +60,8 @@ int dqi_rconn_read_op(dq_iface *i, uint32_t conn, dq_conn_info *out) {
     }
     if (c) {
         dqi_conn_describe(&c->conn, out);
-        out->private_bytes = out->open ? c->heard_bytes : 0;
-        memcpy(out->private_data, c->heard, out->private_bytes);
+        out->private_bytes = out->open ? c->private_in_bytes : 0;
+        memcpy(out->private_data, c->private_in, out->private_bytes);
     }
     pthread_mutex_unlock(&r->conns.lock);
     return c || conn == 0 ? DQ_OK : DQ_INVALID_PARAMETER;

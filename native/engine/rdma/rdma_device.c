@@ -24,7 +24,7 @@ static int rights(const dq_region *r, const dqi_rdma_device *d) {
 }
 
 // Reports whether the device reaches a GPU region, which is usable without the device otherwise.
-static void say_reach(const dqi_rdma *r, const dq_region *g, int err, const dq_diag *why) {
+static void report_reach(const dqi_rdma *r, const dq_region *g, int err, const dq_diag *why) {
     if (err == DQ_OK)
         dqi_note(r->iface->session,
                  "interface %s: memory region %s: device %s can access it on the GPU (DMA-BUF)",
@@ -43,7 +43,7 @@ static int register_regions(dqi_rdma *r, dq_diag *diag) {
         dq_diag why = {{0}};
         int err = dqi_verbs_register(d->pd, g, rights(g, d), r->iface->conf.name, &d->mrs[k], &why);
         if (g->gpu && !g->cpu) {
-            say_reach(r, g, err, &why);
+            report_reach(r, g, err, &why);
         } else if (err != DQ_OK) {
             if (diag) *diag = why;
             return err;

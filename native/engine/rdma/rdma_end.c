@@ -5,7 +5,7 @@
 // earlier completions; after the last one the queue pair is freed and the end is reported. Requests that the
 // device does not return within 2 s are dropped.
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 #include <errno.h>
 

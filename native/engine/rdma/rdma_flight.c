@@ -2,7 +2,7 @@
 // work requests, up to their completion, and packets that wait for room in the send queue.
 #include "core/dq_burst.h"
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 #include <errno.h>
 

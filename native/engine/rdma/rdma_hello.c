@@ -26,27 +26,27 @@ int dqi_rdma_check_private(const dqi_rdma *r, const dq_connect *to, dq_diag *dia
                     r->iface->conf.name, to->private_bytes, DQI_RDMA_PRIVATE);
 }
 
-void dqi_rdma_say_hello(const dqi_rconn *c, dqi_rdma_hello *out) {
-    *out = (dqi_rdma_hello){.n = c->given_bytes, .notes = has_notes(c)};
-    memcpy(out->bytes, c->given, c->given_bytes);
+void dqi_rdma_write_hello(const dqi_rconn *c, dqi_rdma_hello *out) {
+    *out = (dqi_rdma_hello){.n = c->private_out_bytes, .notes = has_notes(c)};
+    memcpy(out->bytes, c->private_out, c->private_out_bytes);
     memcpy(out->mark, mark, sizeof mark);
 }
 
-static bool is_empty(const uint8_t *said, uint32_t len) {
+static bool is_empty(const uint8_t *data, uint32_t len) {
     uint32_t k = 0;
-    while (k < len && said[k] == 0)
+    while (k < len && data[k] == 0)
         k++;
     return k == len;
 }
 
-void dqi_rdma_hear_hello(dqi_rconn *c, const void *said, uint8_t len) {
-    const dqi_rdma_hello *h = said;
+void dqi_rdma_read_hello(dqi_rconn *c, const void *data, uint8_t len) {
+    const dqi_rdma_hello *h = data;
     c->ours = false;
-    c->heard_bytes = 0;
-    if (!said) return;
+    c->private_in_bytes = 0;
+    if (!data) return;
     bool marked = len >= sizeof *h && memcmp(h->mark, mark, sizeof mark) == 0 && h->n <= DQI_RDMA_PRIVATE;
     c->ours = marked && h->notes && has_notes(c);
-    uint32_t n = marked ? h->n : is_empty(said, len) ? 0 : len;
-    c->heard_bytes = n < sizeof c->heard ? (uint8_t)n : sizeof c->heard;
-    memcpy(c->heard, said, c->heard_bytes);
+    uint32_t n = marked ? h->n : is_empty(data, len) ? 0 : len;
+    c->private_in_bytes = n < sizeof c->private_in ? (uint8_t)n : sizeof c->private_in;
+    memcpy(c->private_in, data, c->private_in_bytes);
 }

@@ -15,8 +15,8 @@ typedef struct dqi_rdma_hello {
 // Rejects private data that is too long.
 int dqi_rdma_check_private(const dqi_rdma *r, const dq_connect *to, dq_diag *diag);
 // Fills in the data sent with a request or response.
-void dqi_rdma_say_hello(const dqi_rconn *c, dqi_rdma_hello *out);
-// Stores the peer's private data and whether it uses this engine; said NULL: none. Keeper's thread.
-void dqi_rdma_hear_hello(dqi_rconn *c, const void *said, uint8_t len);
+void dqi_rdma_write_hello(const dqi_rconn *c, dqi_rdma_hello *out);
+// Stores the peer's private data and whether it uses this engine; data NULL: none. Keeper's thread.
+void dqi_rdma_read_hello(dqi_rconn *c, const void *data, uint8_t len);
 
 #endif

@@ -66,14 +66,14 @@ static void send_run(dq_queue *q, dqi_rconn *c, const dq_rma *list, uint32_t k) 
     for (uint32_t i = 0; i < k; i++) {
         const dq_rma *m = &list[i];
         uint32_t at = c->sent_tail + i;
-        bool told = i + 1 == k || list[i + 1].op != m->op || ++c->unsignalled >= DQI_RDMA_SIGNAL;
-        if (told) c->unsignalled = 0;
+        bool signaled = i + 1 == k || list[i + 1].op != m->op || ++c->unsignalled >= DQI_RDMA_SIGNAL;
+        if (signaled) c->unsignalled = 0;
         sge[i] = memory_of(c->r, m);
         wr[i] = (vb_send_wr){.wr_id = (uint64_t)dqi_rconn_id(c) << 32 | DQI_RDMA_SEND | at,
                              .next = i + 1 < k ? &wr[i + 1] : NULL,
                              .sg_list = &sge[i],
                              .num_sge = m->length > 0,
-                             .send_flags = told ? VB_SEND_SIGNALED : 0};
+                             .send_flags = signaled ? VB_SEND_SIGNALED : 0};
         if (m->kind == DQ_RMA_SEND && dqi_rdma_is_ud(c->r)) {
             wr[i].wr.ud.ah = c->ah;
             wr[i].wr.ud.remote_qpn = c->qpn;

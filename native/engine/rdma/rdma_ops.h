@@ -3,7 +3,7 @@
 #ifndef DQI_RDMA_OPS_H
 #define DQI_RDMA_OPS_H
 
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 // ---- rdma_ops.c, rdma_lend.c ------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 // rdma_qp.c: queue pairs: creation, states and end. The attributes of a state are the connection manager's,
 // or, without it, those that it would negotiate: initial packet sequence numbers, path, retries.
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 #include <errno.h>
 #include <string.h>

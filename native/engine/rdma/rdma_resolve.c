@@ -1,6 +1,6 @@
 // rdma_resolve.c: addresses: that of the interface, and those of peers to connect to.
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 #include <errno.h>
 #include <string.h>

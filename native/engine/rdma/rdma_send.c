@@ -6,7 +6,7 @@
 // more than its share of packets wait.
 #include "core/dq_burst.h"
 #include "core/err.h"
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 #include <errno.h>
 #include <string.h>

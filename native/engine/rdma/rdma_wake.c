@@ -1,5 +1,5 @@
 // rdma_wake.c: locks of connections, and marks by which any thread makes the keeper or other pollers act.
-#include "engine/rdma/rdma.h"
+#include "engine/rdma/rdma_conn.h"
 
 // Both functions write `wanted` in one step, so either the unlock sees the request or the second try
 // succeeds.
