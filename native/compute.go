@@ -28,7 +28,7 @@ func named(what string, make func(what *C.char, d *C.dq_diag) C.int) error {
 	return result(what, make(name.c, &d), &d)
 }
 
-// Stream orders the kernels of a GPU; it mirrors dq_stream. The zero value is no stream.
+// Stream orders the kernels of a GPU; it mirrors dq_stream. The zero value is not a stream.
 type Stream struct{ c *C.dq_stream }
 
 // NewStream creates a stream; gpu may be HostGPU.

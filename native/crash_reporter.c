@@ -1,7 +1,8 @@
 // crash_reporter.c: handles fatal errors and SIGKILL. A fatal error of Go (out of memory, stack overflow, a
-// fault in C) finally raises SIGABRT: this handler was installed before Go's, so Go forwards the signal, and
-// the exit code is DQ_EXIT_FATAL. The output after that, and after SIGKILL, is written by the crash reporter:
-// a second process of this program, which only waits here until the other end of its socket closes.
+// memory fault in C) finally raises SIGABRT: this handler was installed before Go's, so Go forwards the
+// signal, and the exit code is DQ_EXIT_FATAL. The output after that, and after SIGKILL, is written by the
+// crash reporter: a second process of this program, which only waits here until the other end of its socket
+// closes.
 #include "crash_reporter.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@
 
 static atomic_int lifeline = -1;
 
-// Prints a fault in C and its stack: Go's handler, which is not called, would take 10 s longer.
+// Prints a memory fault in C and its stack: Go's handler, which is not called, would take 10 s longer.
 static void describe(int sig, const siginfo_t *info) {
     char text[160];
     void *frames[32];

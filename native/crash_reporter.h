@@ -25,8 +25,9 @@ typedef struct dq_last_record {
     // the parts follow
 } dq_last_record;
 
-// From the first call on SIGABRT ends the process with DQ_EXIT_FATAL (faults in C do so from the start; with
-// GOTRACEBACK=crash neither does). fd: the socket to a crash reporter, which is notified; -1: none.
+// From the first call on SIGABRT ends the process with DQ_EXIT_FATAL (memory faults in C do so from the
+// start; with GOTRACEBACK=crash neither does). fd: the socket to a crash reporter, which is notified; -1:
+// none.
 void dq_crash_reporter(int fd);
 
 #endif

@@ -180,8 +180,8 @@ func TestGnFaults(t *testing.T) {
 		{"trap", "device", illegal},
 		{"outside", "host", "died of signal 11 (Segmentation fault)"},
 		{"outside", "device", illegal},
-		{"never", "host", "its worker was killed: it was not heard of for 0.5 s"},
-		{"never", "device", "its worker was killed: it was not heard of for 0.5 s"},
+		{"never", "host", "its worker was killed: it did not respond for 0.5 s"},
+		{"never", "device", "its worker was killed: it did not respond for 0.5 s"},
 		{"aborts", "host", "died of signal 6 (Aborted)"},
 		{"aborts", "device", "died of signal 6 (Aborted)"},
 		{"leaves", "host", ""},
@@ -209,7 +209,7 @@ func TestGnFaults(t *testing.T) {
 				}
 				return
 			}
-			if got.Restarted < 1 || got.Worked != 1 || got.BadOut < 1 || got.Stopped < 1 || !strings.Contains(out, "kernel faulty was started anew, as ") ||
+			if got.Restarted < 1 || got.Worked != 1 || got.BadOut < 1 || got.Stopped < 1 || !strings.Contains(out, "kernel faulty was restarted: ") ||
 				!strings.Contains(out, c.says) {
 				t.Errorf("%+v:\n%s", got, out)
 			}
@@ -222,9 +222,9 @@ func TestGnFaults(t *testing.T) {
 func TestGnFaultEnds(t *testing.T) {
 	for _, c := range []struct{ fault, memory, driver, says string }{
 		{"trap", "host", "", "its worker died of signal 11"},
-		{"never", "host", "", "its worker was killed: it was not heard of"},
+		{"never", "host", "", "its worker was killed: it did not respond"},
 		{"trap", "device", "trap=1", "GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED"}, // in each worker, not in the program
-		{"never", "device", "hang=1", "its worker was killed: it was not heard of"},
+		{"never", "device", "hang=1", "its worker was killed: it did not respond"},
 	} {
 		out, code := onGPU(t, c.driver, filepath.Join(rootDir, "tests/testdata/gn_faults.lua"), "--fault", c.fault, "--memory", c.memory, "--restarts", "0")
 		if code != 4 || !strings.Contains(out, "error: kernel faulty: "+c.says) || !strings.Contains(out, balanced) {

@@ -76,10 +76,10 @@ static int check_grid(const dq_kernel *k, const dq_grid *g, dq_diag *diag) {
 
 static int make_shared(dq_launcher *l, const char *what, dq_diag *diag) {
     if (!l->gpu->info.writes)
-        return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                        "%s: streams of GPU %d (%s) can't write 64 bits to memory, by which the end of a "
-                        "kernel is heard of",
-                        what, l->gpu->info.number, l->gpu->info.name);
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "%s: streams of GPU %d (%s) cannot write 64 bits to memory, which reports the end of a kernel",
+            what, l->gpu->info.number, l->gpu->info.name);
     l->mem_bytes = sizeof *l->mem;
     uint8_t *p = NULL;
     int err = dqi_pinned_new(l->gpu, &l->mem_bytes, &p, what, diag);

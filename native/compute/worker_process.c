@@ -110,8 +110,8 @@ static void how(int status, char *text, size_t len) {
     if (!WIFSIGNALED(status)) {
         int code = WEXITSTATUS(status);
         snprintf(text, len, "its worker ended with exit code %d; hint: %s", code,
-                 code == NOT_LOADED ? "Linux could not load the program once more, and says why on stderr: a "
-                                      "library that has gone, LD_LIBRARY_PATH, ulimit -v"
+                 code == NOT_LOADED ? "Linux could not load the program again; the reason is on stderr, such "
+                                      "as a missing library, LD_LIBRARY_PATH or ulimit -v"
                                     : "a kernel ends by return, not by exit");
         return;
     }

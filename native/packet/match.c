@@ -30,7 +30,7 @@ static int check_members(const dq_match *m, dq_diag *diag) {
     if (m->set & DQ_MATCH_IPV6_DST && m->ipv6_dst_prefix > 128)
         return bad(diag, "ipv6_dst: prefix outside 0..128");
     if (m->set & DQ_MATCH_ECPRI_ID && !(m->set & DQ_MATCH_ECPRI_TYPE))
-        return bad(diag, "ecpri: an id needs a msg_type, which says where the id lies");
+        return bad(diag, "ecpri: an id needs a msg_type, which determines the position of the id");
     if (m->set & DQ_MATCH_ECPRI_ID && m->ecpri_type > ECPRI_LAST_WITH_ID)
         return bad(diag, "ecpri: only messages of type 0, 1 and 2 carry an id");
     if (m->set & DQ_MATCH_FLEX && m->set & DQ_MATCH_UDP_DST && m->flex_udp_dst != 0 &&

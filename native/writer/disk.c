@@ -276,9 +276,9 @@ const char *dqi_disk_words(int err) {
     case EWOULDBLOCK:
         return "another writer has this file open; hint: give each writer a prefix of its own";
     case ENOSPC:
-        return "no space left on device; hint: free some, then writing goes on";
+        return "no space left on device; hint: free some, then writing continues";
     case EDQUOT:
-        return "disk quota exceeded; hint: free some, then writing goes on";
+        return "disk quota exceeded; hint: free some, then writing continues";
     case EFBIG:
         return "the file is as large as the file system or ulimit -f allows";
     case ENXIO:
@@ -311,7 +311,7 @@ const char *dqi_disk_words(int err) {
         return "the writer's quota is used up: nothing more is written; hint: a larger quota, or when_full = "
                "\"delete_oldest\"";
     case DQI_ENOBLOCK:
-        return "packets that are no batch came; hint: put a reorder stage before the writer";
+        return "received packets outside of batches; hint: put a reorder stage before the writer";
     case DQI_ENOCAPTURE:
         return "it can't be appended to: it is not a capture of this format, or damaged before its end";
     case DQI_EORDER:

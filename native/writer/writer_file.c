@@ -21,8 +21,8 @@
     "those from 1970 on; they are written with the nearest one"
 #define PCAP_LAST_NS ((INT64_C(1) << 32) * 1000000000 - 1) // seconds have 32 bits
 #define REMARKED                                                                                             \
-    "what a capture says of packets is left out (names of its interfaces, comments, flags, losses, "         \
-    "checksums behind frames); hint: a pcapng has it"
+    "remarks of a capture on packets are not written (interface names, comments, flags, losses, "            \
+    "checksums behind frames); hint: a pcapng contains them"
 
 // ---- names ------------------------------------------------------------------------------------------------
 
@@ -184,8 +184,8 @@ static void tell(const dqi_writer_dir *l, const char *path) {
     if (f->disk.buffered)
         dqi_note(l->w->session, "writer %s: %s: buffered: %s", l->w->name, path, f->disk.buffered);
     if (f->was > 0)
-        dqi_note(l->w->session, "writer %s: %s: goes on behind %" PRIu64 " bytes%s", l->w->name, path,
-                 f->kept, f->kept < f->was ? "; a record that was cut off behind them is gone" : "");
+        dqi_note(l->w->session, "writer %s: %s: continues after %" PRIu64 " bytes%s", l->w->name, path,
+                 f->kept, f->kept < f->was ? "; an incomplete record after them was removed" : "");
 }
 
 // Returns the list note of a file that was just created.

@@ -52,7 +52,7 @@ static int open_device_queues(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
-static void say_how(const dqi_port *p) {
+static void report_how(const dqi_port *p) {
     const dq_iface *i = p->iface;
     if (i->n_rx == 0) {
         dqi_note(i->session, "interface %s: %s", i->conf.name, p->driver->name);
@@ -83,7 +83,7 @@ int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     if (err == DQ_OK) err = open_device_queues(p, diag);
     for (uint32_t k = 0; k < i->n_rx; k++)
         i->rx[k]->stamping = p->stamps;
-    if (err == DQ_OK) say_how(p);
+    if (err == DQ_OK) report_how(p);
     return err;
 }
 

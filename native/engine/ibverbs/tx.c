@@ -138,13 +138,13 @@ static uint32_t describe(dq_queue *q, vraw_tx *t, dq_burst *b, uint32_t first, u
             continue;
         }
         t->sent[(t->tail + m) % VRAW_SENDS] = (vraw_sent){.bytes = bytes};
-        bool told = (t->tail + m) % SIGNAL == SIGNAL - 1;
+        bool signaled = (t->tail + m) % SIGNAL == SIGNAL - 1;
         t->wr[m] = (vb_send_wr){.wr_id = t->tail + m,
                                 .next = &t->wr[m + 1],
                                 .sg_list = sge,
                                 .num_sge = parts,
                                 .opcode = VB_WR_SEND,
-                                .send_flags = (told ? VB_SEND_SIGNALED : 0u) |
+                                .send_flags = (signaled ? VB_SEND_SIGNALED : 0u) |
                                               (bytes <= t->inline_bytes ? VB_SEND_INLINE : 0u)};
         sge += parts;
         m++;

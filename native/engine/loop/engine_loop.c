@@ -1,10 +1,10 @@
 // engine_loop.c: the loop engine: interfaces connected by a simulated wire; needs no NIC and no privileges.
 //
 // A single interface receives its own packets, two form a cable, more form a hub. The sender's poller passes
-// packets through the wire (wire.c: faults, rate, delay), classifies them by the receiver's rules and pushes
-// them into the inbox of a receive queue, which the receiver's poller empties. If both regions have the same
-// kind and size and the burst has no other reference, it is passed by reference with its buffers; otherwise
-// the receiver copies the packets into its own region.
+// packets through the wire (wire.c: injected faults, rate, delay), classifies them by the receiver's rules
+// and pushes them into the inbox of a receive queue, which the receiver's poller empties. If both regions
+// have the same kind and size and the burst has no other reference, it is passed by reference with its
+// buffers; otherwise the receiver copies the packets into its own region.
 #include "core/err.h"
 #include "core/region.h"
 #include "engine/loop/loop.h"
@@ -196,7 +196,7 @@ static uint32_t find_peers(dq_iface *i, dq_iface **peers) {
     return n;
 }
 
-static void say_how(const dq_queue *tx, const dq_iface *to) {
+static void report_how(const dq_queue *tx, const dq_iface *to) {
     for (uint32_t k = 0; k < to->n_rx; k++) {
         const dq_queue *rx = to->rx[k];
         bool same = rx->conf.n_regions == tx->conf.n_regions;
@@ -240,7 +240,7 @@ static int loop_open(dq_iface *i, dq_diag *diag) {
     int err = open_queues(i, diag);
     for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++)
         for (uint32_t p = 0; p < li->n_peers; p++)
-            say_how(i->tx[k], li->peers[p]);
+            report_how(i->tx[k], li->peers[p]);
     return err;
 }
 

@@ -1,9 +1,9 @@
 // wire.c: simulated wire of the loop engine: fault injection, rate, delay, delivery into receive rings.
 //
-// Faults are derived from a hash of (seed, wire, ordinal of the packet on that wire), so a threaded run loses
-// the same packets as any other run. Each transmit queue has one wire with a ledger line of its own: `in`
-// counts packets offered, duplicates and the extra copies for a hub's receivers; `out` counts packets that
-// reached a receive queue.
+// Injected faults derive from a hash of (seed, wire, ordinal of the packet on that wire): a threaded run
+// loses the same packets as any other run. Each transmit queue has one wire with a ledger line of its own:
+// `in` counts packets offered, duplicates and the extra copies for a hub's receivers; `out` counts packets
+// that reached a receive queue.
 #include "core/counters.h"
 #include "core/dq_burst.h"
 #include "core/region.h"

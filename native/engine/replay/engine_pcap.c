@@ -168,7 +168,7 @@ static int count_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
 
 // ---- open and close ---------------------------------------------------------------------------------------
 
-static void say_how(const dq_iface *i) {
+static void report_how(const dq_iface *i) {
     const dq_replay_conf *r = &i->conf.replay;
     char how[64] = "flat out", often[64] = "without end";
     if (r->bps > 0) snprintf(how, sizeof how, "at %.6g bit/s", r->bps);
@@ -191,7 +191,7 @@ static int open_file(dqi_port *p, pcap_port *s, dq_diag *diag) {
                         "which would never advance; hint: replay: set loops, a speed or a rate",
                         i->conf.name);
     int err = dqi_replay_open(&s->replay, i, path, &p->c, diag);
-    if (err == DQ_OK) say_how(i);
+    if (err == DQ_OK) report_how(i);
     return err;
 }
 

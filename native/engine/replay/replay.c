@@ -23,16 +23,16 @@ static void end(dqi_replay *r) {
 static void count_bad(dqi_replay *r) { dqi_add_shared(&r->c->extra[DQ_EXTRA_BAD_RECORDS], 1); }
 
 // Stores and reports the first error; later ones are ignored.
-static __attribute__((format(printf, 2, 3))) void set_fault(dqi_replay *r, const char *fmt, ...) {
+static __attribute__((format(printf, 2, 3))) void set_error(dqi_replay *r, const char *fmt, ...) {
     char what[230];
     va_list ap;
-    if (atomic_load_explicit(&r->faulty, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&r->failed, memory_order_relaxed)) return;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    snprintf(r->fault, sizeof r->fault, "interface %s: %.200s: %s", r->iface->conf.name, r->path, what);
-    atomic_store_explicit(&r->faulty, true, memory_order_release);
-    dqi_note(r->iface->session, "%s", r->fault);
+    snprintf(r->error, sizeof r->error, "interface %s: %.200s: %s", r->iface->conf.name, r->path, what);
+    atomic_store_explicit(&r->failed, true, memory_order_release);
+    dqi_note(r->iface->session, "%s", r->error);
 }
 
 // Ends the replay with an error.
@@ -42,15 +42,15 @@ static void fail(dqi_replay *r, const char *why) {
     if (size > r->pos)
         snprintf(rest, sizeof rest, "%llu bytes are left and not replayed",
                  (unsigned long long)(size - r->pos));
-    set_fault(r, "at byte %llu: %.160s; %s", (unsigned long long)r->pos, why, rest);
+    set_error(r, "at byte %llu: %.160s; %s", (unsigned long long)r->pos, why, rest);
     count_bad(r);
     end(r);
 }
 
-static void say_cut(dqi_replay *r) {
+static void report_cut(dqi_replay *r) {
     count_bad(r);
     r->is_cut = true;
-    set_fault(r, "it is cut off in the record at byte %llu, of which %llu bytes are there",
+    set_error(r, "it is cut off in the record at byte %llu, of which %llu bytes are there",
               (unsigned long long)r->pos, (unsigned long long)r->left);
 }
 
@@ -65,9 +65,9 @@ static void advance(dqi_replay *r, uint64_t n) {
 }
 
 // Reports once which contents of the capture are not passed on with packets.
-static void say_left_out(dqi_replay *r) {
-    if (r->told_left_out || (r->capture.unread == 0 && r->remarks.lost == 0)) return;
-    r->told_left_out = true;
+static void report_left_out(dqi_replay *r) {
+    if (r->reported_left_out || (r->capture.unread == 0 && r->remarks.lost == 0)) return;
+    r->reported_left_out = true;
     dqi_note(
         r->iface->session,
         "interface %s: %.200s: not passed on: %llu blocks other than packets (host names, secrets, custom "
@@ -81,7 +81,7 @@ static void next_loop(dqi_replay *r) {
     r->loop++;
     dqi_add_shared(&r->c->extra[DQ_EXTRA_LOOPS], 1);
     if (r->packets == 0 || (loops > 0 && r->loop >= loops)) {
-        say_left_out(r);
+        report_left_out(r);
         end(r);
         return;
     }
@@ -90,7 +90,7 @@ static void next_loop(dqi_replay *r) {
     r->shift_ns += took + (gap < LEAST_GAP ? LEAST_GAP : gap);
     r->first_ns = r->last_ns = DQ_NO_TIME;
     dqi_readahead_next(&r->ahead);
-    say_left_out(r);
+    report_left_out(r);
     dqi_capture_reset(&r->capture);
     dqi_remarks_again(&r->remarks);
     r->p = NULL;
@@ -111,7 +111,7 @@ static bool next_chunk(dqi_replay *r) {
             fail(r, "it ended before a capture began");
             return false;
         }
-        if (r->left > 0 || r->skip > 0) say_cut(r);
+        if (r->left > 0 || r->skip > 0) report_cut(r);
         next_loop(r);
         return !dqi_replay_ended(r);
     }
@@ -155,11 +155,11 @@ static void pass_by(dqi_replay *r) {
         fail(r, why);
         return;
     }
-    if (!r->told_link)
+    if (!r->reported_link)
         dqi_note(r->iface->session,
                  "interface %s: %.200s: at byte %llu: %s: such packets count as other_link",
                  r->iface->conf.name, r->path, (unsigned long long)r->pos, why);
-    r->told_link = true;
+    r->reported_link = true;
     dqi_add_shared(&r->c->in, 1);
     dqi_add_shared(&r->c->in_bytes, r->next.len);
     dqi_add_shared(&r->c->dropped[DQ_DROP_OTHER_LINK], 1);
@@ -254,11 +254,11 @@ int dqi_replay_open(dqi_replay *r, dq_iface *i, const char *path, dqi_counters *
     if (err != DQ_OK) return err;
     if (r->ahead.stream) return DQ_OK; // its first packet may arrive much later
     if (fetch(r, false)) return DQ_OK;
-    if (atomic_load(&r->faulty) && !r->is_cut) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s", r->fault);
+    if (atomic_load(&r->failed) && !r->is_cut) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s", r->error);
     if (r->capture.form == DQI_CAPTURE_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: %s is not a valid capture: too short",
                         i->conf.name, path);
-    if (r->told_link)
+    if (r->reported_link)
         return dqi_fail(
             diag, DQ_INVALID_PARAMETER,
             "interface %s: %.200s contains no packets that are, or can be converted to, Ethernet frames",
@@ -278,6 +278,6 @@ void dqi_replay_close(dqi_replay *r) {
 
 void dqi_replay_read(const dqi_replay *r, dq_source *out) {
     out->fault[0] = 0;
-    if (atomic_load_explicit(&r->faulty, memory_order_acquire))
-        snprintf(out->fault, sizeof out->fault, "%s", r->fault);
+    if (atomic_load_explicit(&r->failed, memory_order_acquire))
+        snprintf(out->fault, sizeof out->fault, "%s", r->error);
 }

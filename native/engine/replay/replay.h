@@ -35,10 +35,10 @@ typedef struct dqi_replay {
     // read by other threads
     _Atomic bool ended;
     _Atomic int64_t origin_ns; // file time of the first packet of all loops that has one; DQ_NO_TIME: none
-    _Atomic bool faulty;       // `fault` is set
-    char fault[512];
+    _Atomic bool failed;       // `error` is set
+    char error[512];
     bool is_cut; // truncated in its last record
-    bool told_link, told_left_out;
+    bool reported_link, reported_left_out;
 } dqi_replay;
 
 // Opens the file and reads its first packet. The interface's conf specifies loops and timing.

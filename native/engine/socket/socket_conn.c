@@ -215,7 +215,7 @@ int dqi_sock_conn_close(dq_iface *i, uint32_t conn) {
 }
 
 // Returns the destination of a server's unaddressed packets: newest connection, else last sender, or empty.
-static dqi_sockaddr heard(dqi_sock *s) {
+static dqi_sockaddr unaddressed_peer(dqi_sock *s) {
     dqi_sconn *c = dqi_sconn_find(s, atomic_load(&s->conns.newest));
     if (c) return c->conn.peer;
     dqi_lock(&s->peer_lock);
@@ -227,7 +227,7 @@ static dqi_sockaddr heard(dqi_sock *s) {
 // Fills in connection 0, the interface itself.
 static void read_own(dqi_sock *s, dq_conn_info *out) {
     dqi_sockaddr local = s->n_base ? s->base[0]->conn.local : s->local;
-    dqi_sockaddr peer = s->n_remote ? s->remote[0] : heard(s);
+    dqi_sockaddr peer = s->n_remote ? s->remote[0] : unaddressed_peer(s);
     const dqi_conn *c = s->n_primary ? atomic_load(&s->primary[0].conn) : NULL;
     if (c) {
         local = c->local;

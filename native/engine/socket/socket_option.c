@@ -39,8 +39,8 @@ static void let_rest(dq_iface *i, int bytes) {
 // Requests large kernel buffers and reports their sizes once.
 static void enlarge_buffers(dqi_sock *s, int fd) {
     int rx = enlarge(fd, SO_RCVBUFFORCE, SO_RCVBUF), tx = enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-    if (s->told) return;
-    s->told = true;
+    if (s->sizes_reported) return;
+    s->sizes_reported = true;
     let_rest(s->iface, rx);
     if (rx >= BUFFER_BYTES && tx >= BUFFER_BYTES)
         dqi_note(s->iface->session, "interface %s: kernel buffers of %d MiB each way", s->iface->conf.name,

@@ -202,7 +202,7 @@ struct dqi_sock {
     uint32_t n_primary;
     dqi_sock_opt opts[DQI_SOCK_OPTS];
     uint32_t n_opts;
-    bool told; // kernel buffer sizes were reported
+    bool sizes_reported; // kernel buffer sizes were reported
     dqi_sock_group groups[DQI_SOCK_GROUPS];
     uint32_t n_groups;
 

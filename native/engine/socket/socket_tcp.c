@@ -46,10 +46,10 @@ void dqi_tcp_stop(dqi_sconn *c) {
     struct tcp_info info = {0};
     socklen_t len = sizeof info;
     int err = getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
-    bool told =
+    bool known =
         err == 0 && len >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received;
-    c->until = told ? info.tcpi_bytes_received : UINT64_MAX; // not filled by some emulated kernels: all
-                                                             // available data then
+    c->until = known ? info.tcpi_bytes_received : UINT64_MAX; // not filled by some emulated kernels: all
+                                                              // available data then
 }
 
 // Returns false when everything received before the stop was read.

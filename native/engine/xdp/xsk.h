@@ -123,7 +123,7 @@ int xsk_make_plan(const dq_iface *i, xsk_port *x, dq_diag *diag);
 // Assigns a region to each socket and its device queue.
 void xsk_settle(dqi_port *p, xsk_port *x);
 // Sets p->direct and p->copy, and reports where frames are placed.
-void xsk_say_where(dqi_port *p, const xsk_port *x);
+void xsk_report_direct(dqi_port *p, const xsk_port *x);
 
 // ---- rings ------------------------------------------------------------------------------------------------
 

@@ -169,7 +169,7 @@ static int open_device_queues(dqi_port *p, xsk_port *x, dq_diag *diag) {
     return DQ_OK;
 }
 
-static void say_how(const dq_iface *i, const xsk_port *x) {
+static void report_how(const dq_iface *i, const xsk_port *x) {
     const char *parts = x->zero_copy ? "; a frame lies within one buffer (this driver's zero-copy)"
                                      : "; a frame lies within one buffer (longer ones need Linux 6.6)";
     dqi_note(i->session, "interface %s: AF_XDP on %s: %s, eBPF program %s, %u queue%s%s", i->conf.name,
@@ -214,8 +214,8 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
         return dqi_fail(diag, DQ_ESYS - err, "interface %s: %s: promiscuous mode: %s", i->conf.name,
                         i->conf.address, strerror(err));
     p->filters = true;
-    say_how(i, x);
-    xsk_say_where(p, x);
+    report_how(i, x);
+    xsk_report_direct(p, x);
     return DQ_OK;
 }
 

@@ -126,7 +126,7 @@ static void list_queues(char *to, size_t n, const dq_iface *i, const xsk_plan *p
 
 // Reports the placement for each queue when several regions are used; a frame's region depends on its device
 // queue.
-static void say_queues(const dq_iface *i, const xsk_plan *p) {
+static void report_queues(const dq_iface *i, const xsk_plan *p) {
     char queues[128];
     for (uint32_t k = 0; k < i->n_rx; k++) {
         list_queues(queues, sizeof queues, i, p, k);
@@ -151,7 +151,7 @@ static void say_queues(const dq_iface *i, const xsk_plan *p) {
                  i->conf.name, d);
 }
 
-void xsk_say_where(dqi_port *p, const xsk_port *x) {
+void xsk_report_direct(dqi_port *p, const xsk_port *x) {
     const dq_iface *i = p->iface;
     const char *const *copy = x->plan.copy;
     uint32_t direct = 0;
@@ -161,7 +161,7 @@ void xsk_say_where(dqi_port *p, const xsk_port *x) {
     p->copy = direct == 0 ? copy[0] : NULL;
     if (direct > 0 && !share_region(i)) {
         p->copy = "as reported for each queue";
-        say_queues(i, &x->plan);
+        report_queues(i, &x->plan);
     }
     if (i->n_rx > x->n && !share_region(i))
         dqi_note(

@@ -15,7 +15,7 @@
     X(REGION, "a region that the kernel was not given")                                                      \
     X(RANGE, "bytes past the end of a region")                                                               \
     X(RIGHTS, "a region that may not be read, written, or added to so")                                      \
-    X(ALIGN, "a place of 64 bits that is no multiple of 8")                                                  \
+    X(ALIGN, "the address of 64 bits is not a multiple of 8")                                                \
     X(LENGTH, "no bytes, more than an inline put has, or more than a packet")                                \
     X(HOLE, "the ticket was taken, and did not come in time")                                                \
     X(PEER, "a connection that there isn't")                                                                 \

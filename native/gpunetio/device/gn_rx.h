@@ -155,8 +155,8 @@ GN_FN int gn_rx_wait(const gn_rx *q, gn_u32 most, int warp, gn_u64 limit, gn_u64
     }
 }
 
-// Takes up to `most` descriptors, at most 32, of whole packets; waits for the first. A warp or a block takes
-// them together: all threads get the same result and may read any of *first to *first + *n - 1. *n is 0
+// Takes at most `most` descriptors, 32 at once, of whole packets; waits for the first. A warp or a block
+// takes them together: all threads get the same result and may read any of *first to *first + *n - 1. *n is 0
 // unless GN_OK is returned. share: three words shared by the threads of a block (__shared__); otherwise 0.
 // GN_INVALID: invalid scope.
 GN_FN int gn_recv(const gn_rx *q, int scope, gn_u32 most, gn_u64 limit, gn_u64 *first, gn_u32 *n,

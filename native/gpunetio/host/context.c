@@ -61,8 +61,8 @@ static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
                  c->tx[k]->conf.name, c->tx[k]->iface->conf.name);
     else if (c->conn && !dqi_gn_remote_fits(c->tx[k]))
         snprintf(why, sizeof why,
-                 "queue %s: its first region needs buffers of 64 bytes or more that the CPU reaches, for "
-                 "what puts have inline and atomics give back",
+                 "queue %s: its first region needs buffers of 64 bytes or more that the CPU can access, for "
+                 "inline data of puts and results of atomics",
                  c->tx[k]->conf.name);
     else if (!(c->ops & one_sided) || c->conn || strcmp(ops->name, "loop") == 0)
         return DQ_OK;

@@ -108,13 +108,13 @@ static bool hear(dqi_gn_run *r) {
 static void say_why(dqi_gn_run *r, bool silent, const char *text) {
     if (silent)
         snprintf(r->why, sizeof r->why,
-                 "its worker was killed: it was not heard of for %.1f s; hint: a kernel that computes for "
+                 "its worker was killed: it did not respond for %.1f s; hint: a kernel that computes for "
                  "long calls gn_beat, or k:start{ timeout = \"60s\" }",
                  (double)r->gn->conf.silence_ns / 1e9);
     else if (atomic_load(&r->killed))
         snprintf(r->why, sizeof r->why,
-                 "its worker was killed: it did not end when it was told to; hint: it ends where gn_recv, "
-                 "gn_send or gn_wait say GN_ABORTED");
+                 "its worker was killed: it did not end on request; hint: end it where gn_recv, gn_send or "
+                 "gn_wait return GN_ABORTED");
     else
         snprintf(r->why, sizeof r->why, "%s", text);
 }
@@ -162,7 +162,7 @@ static void replace(dqi_gn_run *r) {
         dqi_gn_renew(g);
         if (start_worker(r, &diag) == DQ_OK) {
             g->restarted++;
-            dqi_note(g->session, "%s was started anew, as %s", g->what, r->why);
+            dqi_note(g->session, "%s was restarted: %s", g->what, r->why);
             return;
         }
         snprintf(r->why, sizeof r->why, "%.255s", diag.text);

@@ -1,6 +1,6 @@
 // Addresses as text and as values.
-#include "dqtest.h"
 #include "core/socket_addr.h"
+#include "dqtest.h"
 
 #include <arpa/inet.h>
 

@@ -48,7 +48,7 @@ static void refuses_contradictions(void) {
          "match: ipv6_src: prefix outside 0..128"},
         {"id without type",
          {.set = DQ_MATCH_ECPRI_ID},
-         "match: ecpri: an id needs a msg_type, which says where the id lies"},
+         "match: ecpri: an id needs a msg_type, which determines the position of the id"},
         {"id of a type without",
          {.set = DQ_MATCH_ECPRI_ID | DQ_MATCH_ECPRI_TYPE, .ecpri_type = 5},
          "match: ecpri: only messages of type 0, 1 and 2 carry an id"},

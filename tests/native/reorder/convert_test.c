@@ -2,8 +2,8 @@
 // bits, and of 32 bits the edges of each rounding and a sample. And the stage that converts packets.
 #include "bed_pipe.h"
 #include "convert_model.h"
-#include "reorder/convert.h"
 #include "packet/packet.h"
+#include "reorder/convert.h"
 
 #define SAMPLE 20000
 #define MOST   (65536 + SAMPLE)

@@ -199,7 +199,7 @@ static int fill_a_disk(void) {
         dqi_stage_poll(st);
     }
     dq_line full = balanced(st, &node, 1);
-    check_error(st, "/t.pcap: no space left on device; hint: free some, then writing goes on");
+    check_error(st, "/t.pcap: no space left on device; hint: free some, then writing continues");
     capture cap = capture_read(rig_path(&r, "t.pcap"));
     DQ_CHECK(cap.whole);
     DQ_EQ(cap.n, full.out);

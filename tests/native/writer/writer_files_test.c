@@ -258,7 +258,7 @@ static void batches(void) {
         DQ_EQ(l.out, 3);
         DQ_EQ(l.out_bytes, (2 * SLOTS + SLOTS - 1) * 1000);
         DQ_EQ(l.dropped[DQ_DROP_WRITE_ERROR], 1);
-        check_error(st, "packets that are no batch came");
+        check_error(st, "received packets outside of batches");
         uint64_t packets;
         DQ_EQ(check_list(st, &packets), 2);
         dq_writer_file f;

@@ -82,17 +82,16 @@ static table *table_for(const dpdk_port *d, const words *w, const char **why) {
 // ---- operations -------------------------------------------------------------------------------------------
 
 // Collects the results of completed operations.
-static void hear(const dpdk_port *d) {
+static void read_results(const dpdk_port *d) {
     struct async_rules *a = d->async;
-    struct rte_flow_op_result said[UNDER_WAY];
+    struct rte_flow_op_result results[UNDER_WAY];
     struct rte_flow_error e = {0};
-    int n = rte_flow_pull(d->id, 0, said, UNDER_WAY, &e);
+    int n = rte_flow_pull(d->id, 0, results, UNDER_WAY, &e);
     for (int k = 0; k < n; k++) {
-        if (said[k].status == RTE_FLOW_OP_SUCCESS) continue;
-        struct rte_flow **made = said[k].user_data;
+        if (results[k].status == RTE_FLOW_OP_SUCCESS) continue;
+        struct rte_flow **made = results[k].user_data;
         if (made) *made = NULL;
-        if (!a->why)
-            a->why = made ? "the device has not taken a rule" : "the device has not let go of a rule";
+        if (!a->why) a->why = made ? "the device has not taken a rule" : "the device has not released a rule";
     }
     if (n > 0) a->under_way -= (uint32_t)n;
 }
@@ -103,7 +102,7 @@ const char *async_wait(const dpdk_port *d) {
     struct rte_flow_error e;
     if (a->under_way > 0) rte_flow_push(d->id, 0, &e);
     for (int64_t t = 0; a->under_way > 0 && t < PATIENCE_NS; t += PAUSE_NS) {
-        hear(d);
+        read_results(d);
         if (a->under_way > 0) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
     const char *why = a->under_way > 0 ? "the device does not say what became of its rules" : a->why;
@@ -138,7 +137,7 @@ void async_destroy(const dpdk_port *d, struct rte_flow *flow) {
     if (rte_flow_async_destroy(d->id, 0, &later, flow, NULL, &e) == 0)
         d->async->under_way++;
     else
-        d->async->why = "the device does not let go of a rule";
+        d->async->why = "the device does not release a rule";
 }
 
 // ---- open and close ---------------------------------------------------------------------------------------

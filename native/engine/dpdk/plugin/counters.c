@@ -62,7 +62,7 @@ static void list_losses(const dpdk_port *d, char *text, size_t len) {
 }
 
 // Reports the link state if it changed; not for virtual devices, whose link is not real.
-static void say_link(const dqi_port *p, dpdk_port *d, bool down_too) {
+static void report_link(const dqi_port *p, dpdk_port *d, bool down_too) {
     struct rte_eth_link link = {0};
     char text[RTE_ETH_LINK_MAX_STR_LEN];
     if (d->vdev || rte_eth_link_get_nowait(d->id, &link) != 0) return;
@@ -75,13 +75,13 @@ static void say_link(const dqi_port *p, dpdk_port *d, bool down_too) {
 
 void counters_start(const dqi_port *p, dpdk_port *d) {
     rte_eth_xstats_reset(d->id);
-    say_link(p, d, false);
+    report_link(p, d, false);
 }
 
 void counters_stop(const dqi_port *p, dpdk_port *d) {
     char text[LINE];
     if (!d->started) return;
-    say_link(p, d, true);
+    report_link(p, d, true);
     list_losses(d, text, sizeof text);
     if (text[0])
         host->note(p->iface->session, "interface %s: the device counted %s", p->iface->conf.name, text);

@@ -159,8 +159,8 @@ typedef struct dpdk_port {
     uint32_t n_rules;           // of the interface
     bool marks;                 // its rules mark packets
     bool steer_off;             // a rule was rejected, or offload was not tried
-    bool steer_said;            // reported already
-    bool acts_said[2];          // the same for transforms: [0] in software, [1] in the device
+    bool steer_reported;        // reported already
+    bool acts_reported[2];      // the same for transforms: [0] in software, [1] in the device
     struct async_rules *async;  // template rules; NULL
     bool isolated;              // the device delivers only frames that its rules match
     int sees_all;               // socket that keeps the kernel's interface promiscuous; -1: none

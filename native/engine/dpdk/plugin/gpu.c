@@ -27,12 +27,12 @@ static int map(const dpdk_port *d, uint8_t *at, size_t bytes) {
 }
 
 static int cannot_map(const dpdk_port *d, const char *queue, int err, dq_diag *diag) {
-    char said[256];
-    eal_log_read(said, sizeof said);
+    char text[256];
+    eal_log_read(text, sizeof text);
     return host->fail(
         diag, DQ_ESYS - err,
         "device %s of queue %s can't reach the GPU's memory: %s%s; hint: modprobe nvidia-peermem", d->device,
-        queue, strerror(err), said);
+        queue, strerror(err), text);
 }
 
 // Returns why frames cannot be received in the queue's regions, whatever their memory; NULL: they can.

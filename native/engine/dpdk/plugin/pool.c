@@ -179,7 +179,7 @@ static int find_addresses(pool *pl, dq_diag *diag) {
                   ? DQ_OK
                   : host->fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", r->conf.name);
     for (uint64_t p = 0; err == DQ_OK && p < n_pages; p++) {
-        *(volatile uint8_t *)(start + p * HUGE_PAGE) = 0; // faults the page in
+        *(volatile uint8_t *)(start + p * HUGE_PAGE) = 0; // allocates the page
         pages[p] = rte_mem_virt2iova(start + p * HUGE_PAGE);
         if (pages[p] == RTE_BAD_IOVA)
             err = host->fail(diag, DQ_NOT_SUPPORTED,

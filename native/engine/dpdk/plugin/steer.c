@@ -103,7 +103,7 @@ static void remove_all(dpdk_port *d) {
 }
 
 // Reports, once for each kind, which flows' actions are executed by the device and which by software.
-static void say_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool device) {
+static void report_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool device) {
     char ids[12 * SAID + 16] = "";
     uint32_t n = 0, at = 0;
     for (uint32_t k = first; k < d->n_steered; k++) {
@@ -111,8 +111,8 @@ static void say_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool devic
         if (r->rule.n_actions == 0 || r->done != device || n++ >= SAID) continue;
         at += (uint32_t)snprintf(ids + at, sizeof ids - at, "%s%u", n > 1 ? ", " : "", r->rule.flow_id);
     }
-    if (n == 0 || d->acts_said[device]) return;
-    d->acts_said[device] = true;
+    if (n == 0 || d->acts_reported[device]) return;
+    d->acts_reported[device] = true;
     host->note(p->iface->session, "interface %s: transforms of receive flows: %s: flows %s%s",
                p->iface->conf.name, device ? "the device" : "software", ids, n > SAID ? " and more" : "");
 }
@@ -121,7 +121,7 @@ static void say_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool devic
 static void give_up(dqi_port *p, dpdk_port *d, const char *why) {
     p->marks = false;
     destroy_all(d);
-    say_acts(p, d, 0, false);
+    report_acts(p, d, 0, false);
     remove_all(d);
     d->steer_off = true;
     host->note(p->iface->session, "interface %s: flows: software: %s", p->iface->conf.name, why);
@@ -217,13 +217,13 @@ static const char *put_in(dqi_port *p, dpdk_port *d, uint32_t first) {
     }
     if ((why = async_wait(d)) != NULL) return why;
     p->marks = d->marks;
-    if (!d->steer_said)
+    if (!d->steer_reported)
         host->note(p->iface->session, "interface %s: flows: the device puts packets into their queues%s%s",
                    p->iface->conf.name, d->marks ? " and marks them" : ", software finds their ids",
                    d->steered[0].async[0] ? "; rules by templates" : "");
-    d->steer_said = true;
-    say_acts(p, d, first, true);
-    say_acts(p, d, first, false);
+    d->steer_reported = true;
+    report_acts(p, d, first, true);
+    report_acts(p, d, first, false);
     return NULL;
 }
 

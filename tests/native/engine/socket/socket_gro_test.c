@@ -387,7 +387,7 @@ static void where_it_does_not_fit_the_report_says_so(void) {
     rig_tx(&r, i);
     rig_need(rig_open(&r) == DQ_OK, r.error);
     DQ_EQ(info_of(r.region).group, 1);
-    DQ_CHECK(rig_reports(&r, "as queue q1 of interface server uses region mem too"));
+    DQ_CHECK(rig_reports(&r, "because queue q1 of interface server also uses region mem"));
     rig_abandon(&r);
     s = joining_server(RX_BUFS, LEN_MAX, 64, 0);
     DQ_CHECK(info_of(s.in).group > 1);

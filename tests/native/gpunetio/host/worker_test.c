@@ -24,8 +24,8 @@ static void not_loaded(void) {
     DQ_EQ_STR(
         d.text,
         "kernel k: a process of its own can't be started: its worker ended with exit code 127; hint: Linux "
-        "could not load the program once more, and says why on stderr: a library that has gone, "
-        "LD_LIBRARY_PATH, ulimit -v");
+        "could not load the program again; the reason is on stderr, such as a missing library, "
+        "LD_LIBRARY_PATH or ulimit -v");
     if (before)
         setenv("LD_LIBRARY_PATH", before, 1);
     else
