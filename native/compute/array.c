@@ -115,8 +115,6 @@ void dq_array_free(dq_array *a) {
     free(a);
 }
 
-uint8_t *dq_array_cpu(const dq_array *a) { return a->cpu; }
-
 // Copies one piece of at most STAGING bytes.
 static cu_result copy_part(const dq_array *a, uint64_t at, uint8_t *bytes, bool read, uint64_t n) {
     const dqi_cuda_driver *cu = a->gpu->cu;

@@ -72,8 +72,6 @@ int dq_kernel_from_math(const char *what, uint32_t number, const uint32_t *shape
 // memory.
 int dq_array_new(const char *what, int32_t kind, int32_t gpu, uint64_t bytes, dq_array **out, dq_diag *diag);
 void dq_array_free(dq_array *a);
-// Returns the array's CPU address; NULL: in a GPU's memory.
-uint8_t *dq_array_cpu(const dq_array *a);
 // Copy n bytes from or to byte `at`, within the array; block until done. A running kernel may write
 // concurrently.
 int dq_array_read(dq_array *a, uint64_t at, void *to, uint64_t n, dq_diag *diag);
