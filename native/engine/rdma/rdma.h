@@ -198,6 +198,8 @@ void dqi_rdma_device_close(dqi_rdma *r);
 int dqi_rdma_mtu(int bytes);
 // Sets fd to non-blocking mode. Returns DQ_OK or a system error.
 int dqi_rdma_nonblocking(int fd);
+// Returns the verbs' access flags for DQ_ACCESS_* of a region, with atomics where the device supports them.
+int dqi_rdma_rights(const dqi_rdma_device *d, uint32_t access);
 // Returns the local key of the region that contains this arena offset; 0: not registered.
 uint32_t dqi_rdma_lkey(const dqi_rdma *r, uint64_t off);
 

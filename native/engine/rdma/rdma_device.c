@@ -13,14 +13,14 @@
 
 // ---- regions ----------------------------------------------------------------------------------------------
 
-static int rights(const dq_region *r, const dqi_rdma_device *d) {
-    int access = VB_ACCESS_LOCAL_WRITE;
-    if (r->conf.access & DQ_ACCESS_READ) access |= VB_ACCESS_REMOTE_READ;
-    if (r->conf.access & DQ_ACCESS_WRITE) {
-        access |= VB_ACCESS_REMOTE_WRITE;
-        if (d->attr.atomic_cap != VB_ATOMIC_NONE) access |= VB_ACCESS_REMOTE_ATOMIC;
+int dqi_rdma_rights(const dqi_rdma_device *d, uint32_t access) {
+    int rights = VB_ACCESS_LOCAL_WRITE;
+    if (access & DQ_ACCESS_READ) rights |= VB_ACCESS_REMOTE_READ;
+    if (access & DQ_ACCESS_WRITE) {
+        rights |= VB_ACCESS_REMOTE_WRITE;
+        if (d->attr.atomic_cap != VB_ATOMIC_NONE) rights |= VB_ACCESS_REMOTE_ATOMIC;
     }
-    return access;
+    return rights;
 }
 
 // Reports whether the device reaches a GPU region, which is usable without the device otherwise.
@@ -41,7 +41,8 @@ static int register_regions(dqi_rdma *r, dq_diag *diag) {
         d->n_mrs = k + 1;
         if (!g->cpu && !g->gpu) continue;
         dq_diag why = {{0}};
-        int err = dqi_verbs_register(d->pd, g, rights(g, d), r->iface->conf.name, &d->mrs[k], &why);
+        int err = dqi_verbs_register(d->pd, g, dqi_rdma_rights(d, g->conf.access), r->iface->conf.name,
+                                     &d->mrs[k], &why);
         if (g->gpu && !g->cpu) {
             report_reach(r, g, err, &why);
         } else if (err != DQ_OK) {

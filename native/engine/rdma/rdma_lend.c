@@ -116,11 +116,7 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
     if (strlen(loan->name) >= sizeof((note *)0)->name)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: the name \"%s\" is longer than %zu bytes",
                         i->conf.name, loan->name, sizeof((note *)0)->name - 1);
-    int access = VB_ACCESS_LOCAL_WRITE;
-    if (loan->access & DQ_ACCESS_READ) access |= VB_ACCESS_REMOTE_READ;
-    if (loan->access & DQ_ACCESS_WRITE) access |= VB_ACCESS_REMOTE_WRITE;
-    bool atomics = r->device->attr.atomic_cap != VB_ATOMIC_NONE;
-    if ((loan->access & DQ_ACCESS_WRITE) && atomics) access |= VB_ACCESS_REMOTE_ATOMIC;
+    int access = dqi_rdma_rights(r->device, loan->access);
     dqi_rdma_lease *l = calloc(1, sizeof *l);
     void *at = g->base + g->offset;
     if (!l) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
