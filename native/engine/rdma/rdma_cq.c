@@ -6,7 +6,7 @@
 
 #define FIRST_ROOM 1024 // initial entries
 
-// Adds a completion queue to x; returns DQ_OK or an error. Under dqi_rdma.lock, once there are pollers.
+// Adds a completion queue to x; returns DQ_OK or an error. Under conns.lock, once there are pollers.
 static int add_cq(dqi_rdma_queue *x) {
     const dqi_rdma_device *d = x->r->device;
     dqi_rdma_cqs *q = &x->cqs;

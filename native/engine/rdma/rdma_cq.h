@@ -14,7 +14,7 @@ typedef struct dqi_rdma_queue dqi_rdma_queue;
 
 typedef struct dqi_rdma_cq {
     vb_cq *cq;                // shared by some of a queue's connections
-    uint32_t room, used;      // entries; under dqi_rdma.lock
+    uint32_t room, used;      // entries; under conns.lock
     _Atomic uint32_t sending; // send work requests in flight
     bool armed;               // a notification is requested or pending
 } dqi_rdma_cq;
@@ -23,7 +23,7 @@ typedef struct dqi_rdma_cq {
 typedef struct dqi_rdma_cqs {
     vb_comp_channel *channel;
     dqi_rdma_cq list[DQI_RDMA_CQS];
-    _Atomic uint32_t n_cqs; // grows, under dqi_rdma.lock
+    _Atomic uint32_t n_cqs; // grows, under conns.lock
     uint32_t turn;          // number of polls, for round robin
     bool receives;          // false: completions arrive only while sends are in flight
     uint32_t at, n;
@@ -33,7 +33,7 @@ typedef struct dqi_rdma_cqs {
 // Control thread.
 int dqi_rdma_cqs_open(dqi_rdma_queue *x, dq_diag *diag);
 void dqi_rdma_cqs_close(dqi_rdma_cqs *q);
-// Returns a completion queue of x with n more entries, or NULL with *err. Under dqi_rdma.lock.
+// Returns a completion queue of x with n more entries, or NULL with *err. Under conns.lock.
 dqi_rdma_cq *dqi_rdma_cq_for(dqi_rdma_queue *x, uint32_t n, int *err);
 // Returns the next completion, which the caller consumes by advancing `at`; NULL: none. Queue's poller.
 vb_wc *dqi_rdma_cq_next(dqi_rdma_cqs *q);

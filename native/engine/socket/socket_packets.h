@@ -57,7 +57,7 @@ static inline void dqi_udp_sift(dqi_sock_rx *r, dqi_sconn *c, uint32_t n) {
 uint64_t dqi_udp_discard(dqi_sock_rx *r, dqi_sconn *c, int64_t until_ns);
 // As dqi_udp_read, for chunks or messages of a stream; sets c->ended.
 int dqi_tcp_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room);
-// Records how many bytes c has received at the stop. Control thread, under the interface's lock.
+// Records how many bytes c has received at the stop. Control thread, under conns.lock.
 void dqi_tcp_stop(dqi_sconn *c);
 // Discards packets read but not delivered; returns their number, counted as in, not as dropped.
 uint64_t dqi_tcp_forget(dqi_sock_rx *r);
