@@ -91,7 +91,4 @@ static inline bool dqi_receives(const dq_session *s) { return dqi_stop_time(s) =
 
 static inline bool dqi_virtual(const dq_session *s) { return s->conf.virtual_clock != 0; }
 
-// Frees an interface and its event tap; the engine must be closed.
-void dqi_iface_free(dq_iface *i);
-
 #endif

@@ -73,8 +73,6 @@ typedef struct dq_peer_count {
 // Writes up to max entries; returns the number of peers. Any thread.
 uint32_t dq_peer_counts(const dq_session *s, dq_peer_count *out, uint32_t max);
 
-#define DQ_FAULT_OTHERS INT32_MAX
-
 // System errors of one kind on a queue's socket.
 typedef struct dq_fault {
     char name[DQ_NAME_LEN], queue[DQ_NAME_LEN]; // interface; queue

@@ -28,6 +28,8 @@ struct dq_iface {
     _Atomic(dqi_tx_acts *) tx_acts;     // transmit flows (actions.h); NULL: none
 };
 
+// Frees an interface and its event tap; the engine must be closed.
+void dqi_iface_free(dq_iface *i);
 // Posts an event to the listener of i's connections. Returns false without a listener, or if the ring is
 // full. Any thread.
 bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);

@@ -9,28 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void dqi_line_add(dq_line *l, const dqi_counters *c) {
-    l->in += dqi_get(&c->in);
-    l->in_bytes += dqi_get(&c->in_bytes);
-    l->out += dqi_get(&c->out);
-    l->out_bytes += dqi_get(&c->out_bytes);
-    l->bursts += dqi_get(&c->bursts);
-    for (int i = 0; i < DQ_REASONS; i++)
-        l->dropped[i] += dqi_get(&c->dropped[i]);
-    for (int i = 0; i < DQ_EXTRAS; i++)
-        l->extra[i] += dqi_get(&c->extra[i]);
-}
-
-void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n) {
-    int k = 0;
-    for (; k < DQI_FAULTS - 1; k++) {
-        int32_t had = 0;
-        if (atomic_compare_exchange_strong(&faults[k].err, &had, err) || had == err) break;
-    }
-    if (k == DQI_FAULTS - 1) atomic_store(&faults[k].err, DQ_FAULT_OTHERS);
-    dqi_add_shared(&faults[k].n, n);
-}
-
 static void queue_line(dq_queue *q, dq_line *l) {
     memset(l, 0, sizeof *l);
     snprintf(l->name, sizeof l->name, "%s", q->iface->conf.name);

@@ -376,5 +376,3 @@ void dqi_pipes_free(dq_queue *q) {
     pipe_free(q->claim);
     free(q->pipes);
 }
-
-void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n) { dqi_add(&c->dropped[why], n); }

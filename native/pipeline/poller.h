@@ -53,9 +53,6 @@ bool dqi_poller_tries(const dqi_poller *p, int64_t idle_ns);
 // Sets the timer slack of the calling thread to 1 ns (Linux default: 50 us). Once per thread.
 void dqi_thread_set_timer_slack(void);
 
-// Sleeps on fds[1..n) and the wake-up descriptor (stored in fds[0]) for ns nanoseconds (INT64_MAX: no limit).
-// The caller has called dqi_wake_announce and checked for work since. Returns true on timeout.
-bool dqi_wake_sleep(dqi_wake *w, struct pollfd *fds, nfds_t n, int64_t ns);
 // Starts p's own thread, pinned to p->core unless that is -1.
 int dqi_worker_start(dqi_poller *p, dq_diag *diag);
 // Stops and joins p's thread, if it was started.
