@@ -14,6 +14,7 @@
 #include "cuda/memory.h"
 #include "cuda/mover.h"
 #include "pipeline/op.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -14,6 +14,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/stage_queue.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -239,7 +240,7 @@ static int make_queue(user *u, dq_session *s, const char *name, dq_diag *diag) {
     snprintf(line, sizeof line, "%s.done", name);
     dqi_stage_queue_conf conf = {
         .line = line,
-        .queue = {.core = -1, .batch_size = s->picks_cap},
+        .queue = {.core = -1, .batch_size = s->core.picks_cap},
         .n_bursts = 2, // empty ones: it delivers input bursts
         .payload = true,
         .rx = user_rx,

@@ -1,7 +1,7 @@
 // worker_process.c: worker handling in the program: start, messages, end.
 #include "compute/worker.h"
 #include "core/err.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,8 +165,8 @@ int dqi_worker_spawn(const char *what, const char *name, const dqi_worker_messag
 
 dqi_worker_map dqi_worker_region(const dq_session *s, const dq_region *r, uint64_t file) {
     uint64_t page = r->huge ? DQI_HUGE_PAGE : dqi_page_size();
-    return (dqi_worker_map){(uintptr_t)s->base + r->offset, dqi_round_up(dqi_region_bytes(r), page),
-                            r->huge ? r->offset - s->huge_at : r->offset, file};
+    return (dqi_worker_map){(uintptr_t)s->core.base + r->offset, dqi_round_up(dqi_region_bytes(r), page),
+                            r->huge ? r->offset - s->core.huge_at : r->offset, file};
 }
 
 dqi_worker_map dqi_worker_shared(const void *at, uint64_t bytes, uint64_t file) {

@@ -11,7 +11,7 @@
 #include "core/err.h"
 #include "core/populate.h"
 #include "core/region.h"
-#include "core/session.h"
+#include "core/core.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,9 +57,10 @@ static uint64_t free_huge_pages(void) {
 // Assigns huge pages to regions in order while free ones last: to regions of kind huge, and to pinned ones,
 // which work on small pages as well.
 static void choose_pages(dq_session *s) {
+    dqi_core *core = dqi_core_of(s);
     uint64_t left = free_huge_pages();
-    for (uint32_t i = 0; i < s->n_regions; i++) {
-        dq_region *r = s->regions[i];
+    for (uint32_t i = 0; i < core->n_regions; i++) {
+        dq_region *r = core->regions[i];
         uint64_t need = dqi_round_up(dqi_region_bytes(r), DQI_HUGE_PAGE) / DQI_HUGE_PAGE;
         bool wanted = r->conf.kind == DQ_KIND_HUGE;
         bool pinned = r->cpu && (r->conf.kind == DQ_KIND_HOST_PINNED || r->conf.kind == DQ_KIND_DEVICE);
@@ -80,7 +81,8 @@ static void bind_node(dq_session *s, dq_region *r) {
     enum { MPOL_PREFERRED_ = 1 };
     if (!r->cpu || r->conf.affinity < 0 || r->conf.affinity > 62) return;
     unsigned long mask = 1ul << r->conf.affinity;
-    if (syscall(SYS_mbind, s->base + r->offset, bytes_of(r), MPOL_PREFERRED_, &mask, 64ul, 0u) != 0 &&
+    if (syscall(SYS_mbind, dqi_core_of(s)->base + r->offset, bytes_of(r), MPOL_PREFERRED_, &mask, 64ul, 0u) !=
+            0 &&
         errno != ENOSYS)
         dqi_note(s, "region %s: NUMA node %d: %s; memory comes from any node", r->conf.name, r->conf.affinity,
                  strerror(errno));
@@ -90,9 +92,9 @@ static void bind_node(dq_session *s, dq_region *r) {
 // ---- the layout -------------------------------------------------------------------------------------------
 
 // Assigns arena offsets from `at` to the regions of a part; returns the end offset.
-static uint64_t lay_out(dq_session *s, enum part p, uint64_t at) {
-    for (uint32_t i = 0; i < s->n_regions; i++) {
-        dq_region *r = s->regions[i];
+static uint64_t lay_out(dqi_core *core, enum part p, uint64_t at) {
+    for (uint32_t i = 0; i < core->n_regions; i++) {
+        dq_region *r = core->regions[i];
         if (part_of(r) != p) continue;
         r->offset = at;
         at += bytes_of(r);
@@ -108,76 +110,81 @@ static bool limits_addresses(void) {
 }
 
 // Reserves the address range, with slack to align the start to a huge page.
-static int reserve(dq_session *s, uint64_t bytes, dq_diag *diag) {
+static int reserve(dqi_core *core, uint64_t bytes, dq_diag *diag) {
     void *p =
         mmap(NULL, bytes + DQI_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return dqi_fail(diag, DQ_ESYS - errno, "memory regions: %llu bytes: %s%s", (unsigned long long)bytes,
                         strerror(errno),
                         limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
-    s->reserved = p;
-    s->reserved_bytes = bytes + DQI_HUGE_PAGE;
-    s->base = (uint8_t *)dqi_round_up((uintptr_t)p, DQI_HUGE_PAGE);
+    core->reserved = p;
+    core->reserved_bytes = bytes + DQI_HUGE_PAGE;
+    core->base = (uint8_t *)dqi_round_up((uintptr_t)p, DQI_HUGE_PAGE);
     return DQ_OK;
 }
 
-static int map_part(dq_session *s, enum part p, uint64_t at, uint64_t bytes) {
+static int map_part(dqi_core *core, enum part p, uint64_t at, uint64_t bytes) {
     static const char *const names[] = {"daqiri", "daqiri-huge", "daqiri-dark"};
     if (bytes == 0) return 0;
-    s->fds[p] = memfd_create(names[p], MFD_CLOEXEC | (p == HUGE ? MFD_HUGETLB : 0));
-    if (s->fds[p] < 0 || ftruncate(s->fds[p], (off_t)bytes) != 0) return -errno;
+    core->fds[p] = memfd_create(names[p], MFD_CLOEXEC | (p == HUGE ? MFD_HUGETLB : 0));
+    if (core->fds[p] < 0 || ftruncate(core->fds[p], (off_t)bytes) != 0) return -errno;
     int may = p == DARK ? PROT_NONE : PROT_READ | PROT_WRITE;
-    if (mmap(s->base + at, bytes, may, MAP_SHARED | MAP_FIXED, s->fds[p], 0) == MAP_FAILED) return -errno;
+    if (mmap(core->base + at, bytes, may, MAP_SHARED | MAP_FIXED, core->fds[p], 0) == MAP_FAILED)
+        return -errno;
     return 0;
 }
 
 // Maps the dark regions a second time, at the addresses that the emulated device uses.
-static int map_device(dq_session *s, uint64_t bytes) {
+static int map_device(dqi_core *core, uint64_t bytes) {
     if (bytes == 0) return 0;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fds[DARK], 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, core->fds[DARK], 0);
     if (p == MAP_FAILED) return -errno;
-    s->device = p;
-    s->device_bytes = bytes;
-    for (uint32_t i = 0; i < s->n_regions; i++)
-        if (part_of(s->regions[i]) == DARK)
-            s->regions[i]->device = s->device + (s->regions[i]->offset - s->arena_bytes);
+    core->device = p;
+    core->device_bytes = bytes;
+    for (uint32_t i = 0; i < core->n_regions; i++)
+        if (part_of(core->regions[i]) == DARK)
+            core->regions[i]->device = core->device + (core->regions[i]->offset - core->arena_bytes);
     return 0;
 }
 
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
-    for (uint32_t i = 0; i < s->n_regions; i++) {
-        int err = dqi_region_size(s->regions[i], align, diag);
+    dqi_core *core = dqi_core_of(s);
+    for (uint32_t i = 0; i < core->n_regions; i++) {
+        int err = dqi_region_size(core->regions[i], align, diag);
         if (err != DQ_OK) return err;
     }
     choose_pages(s);
-    uint64_t small = lay_out(s, SMALL, 0);
-    s->huge_at = dqi_round_up(small, DQI_HUGE_PAGE);
-    s->arena_bytes = dqi_round_up(lay_out(s, HUGE, s->huge_at), DQI_HUGE_PAGE);
-    uint64_t dark_bytes = lay_out(s, DARK, s->arena_bytes) - s->arena_bytes;
-    uint64_t behind = lay_out(s, GPU, s->arena_bytes + dark_bytes) - s->arena_bytes;
-    if (s->arena_bytes + behind == 0) return DQ_OK;
-    int err = dqi_memory_check("memory regions", s->arena_bytes, small, "lower num_bufs or buf_size", diag);
-    if (err == DQ_OK) err = reserve(s, s->arena_bytes + behind, diag);
+    uint64_t small = lay_out(core, SMALL, 0);
+    core->huge_at = dqi_round_up(small, DQI_HUGE_PAGE);
+    core->arena_bytes = dqi_round_up(lay_out(core, HUGE, core->huge_at), DQI_HUGE_PAGE);
+    uint64_t dark_bytes = lay_out(core, DARK, core->arena_bytes) - core->arena_bytes;
+    uint64_t behind = lay_out(core, GPU, core->arena_bytes + dark_bytes) - core->arena_bytes;
+    if (core->arena_bytes + behind == 0) return DQ_OK;
+    int err =
+        dqi_memory_check("memory regions", core->arena_bytes, small, "lower num_bufs or buf_size", diag);
+    if (err == DQ_OK) err = reserve(core, core->arena_bytes + behind, diag);
     if (err != DQ_OK) return err;
-    err = map_part(s, SMALL, 0, s->huge_at); // includes the padding: a device may register the whole arena
-    if (err == 0) err = map_part(s, HUGE, s->huge_at, s->arena_bytes - s->huge_at);
-    if (err == 0) err = map_part(s, DARK, s->arena_bytes, dark_bytes);
-    if (err == 0) err = map_device(s, dark_bytes);
+    err = map_part(core, SMALL, 0,
+                   core->huge_at); // includes the padding: a device may register the whole arena
+    if (err == 0) err = map_part(core, HUGE, core->huge_at, core->arena_bytes - core->huge_at);
+    if (err == 0) err = map_part(core, DARK, core->arena_bytes, dark_bytes);
+    if (err == 0) err = map_device(core, dark_bytes);
     if (err != 0)
         return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu bytes: %s%s",
-                        (unsigned long long)(s->arena_bytes + behind), strerror(-err),
+                        (unsigned long long)(core->arena_bytes + behind), strerror(-err),
                         err == -EFBIG ? "; hint: ulimit -f holds for memory too: raise it" : "");
-    for (uint32_t i = 0; i < s->n_regions; i++) {
-        s->regions[i]->base = s->base;
-        bind_node(s, s->regions[i]);
+    for (uint32_t i = 0; i < core->n_regions; i++) {
+        core->regions[i]->base = core->base;
+        bind_node(s, core->regions[i]);
     }
     return dqi_pools_fill(s, diag);
 }
 
 int dqi_arena_touch(dq_session *s, dq_diag *diag) {
-    unsigned long long mib = s->arena_bytes >> 20;
+    dqi_core *core = dqi_core_of(s);
+    unsigned long long mib = core->arena_bytes >> 20;
     int64_t from = dqi_mono_ns();
-    int err = dqi_populate(s->base, s->arena_bytes);
+    int err = dqi_populate(core->base, core->arena_bytes);
     if (err != 0)
         return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu MiB: %s%s", mib, strerror(-err),
                         err == -EFAULT ? "; hint: huge pages went to another process meanwhile: raise "
@@ -192,15 +199,17 @@ int dqi_arena_touch(dq_session *s, dq_diag *diag) {
 }
 
 uint64_t dqi_arena_close(dq_session *s) {
+    dqi_core *core = dqi_core_of(s);
     uint64_t missing = dqi_regions_free(s);
-    if (s->reserved) munmap(s->reserved, s->reserved_bytes);
-    if (s->device) munmap(s->device, s->device_bytes);
-    s->reserved = s->device = NULL;
+    if (core->reserved) munmap(core->reserved, core->reserved_bytes);
+    if (core->device) munmap(core->device, core->device_bytes);
+    core->reserved = core->device = NULL;
     dqi_arena_detach(s);
     return missing;
 }
 
 void dqi_arena_detach(dq_session *s) {
+    dqi_core *core = dqi_core_of(s);
     for (enum part p = SMALL; p <= DARK; p++)
-        if (s->fds[p] >= 0) close(s->fds[p]);
+        if (core->fds[p] >= 0) close(core->fds[p]);
 }

@@ -21,31 +21,33 @@ struct dqi_burst_pool {
 };
 
 static size_t column_bytes(uint32_t cap, uint32_t nseg, const dq_session *s) {
-    return (size_t)cap * ((nseg + s->heads) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
-                          2 * sizeof(int64_t) + sizeof(uint32_t) + s->origins * sizeof(dqi_origin));
+    const dqi_core *core = dqi_core_of(s);
+    return (size_t)cap * ((nseg + core->heads) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
+                          2 * sizeof(int64_t) + sizeof(uint32_t) + core->origins * sizeof(dqi_origin));
 }
 
 static size_t align64(size_t v) { return (v + 63) / 64 * 64; }
 
 // Assigns a descriptor's columns, widest first, from the memory behind it.
 static void carve(dq_burst *b, uint32_t cap, uint32_t nseg, const dq_session *session) {
+    const dqi_core *core = dqi_core_of(session);
     uint8_t *p = (uint8_t *)b + align64(sizeof *b);
     b->ts = (int64_t *)p;
     b->tx_time = b->ts + cap;
     uint64_t *wide = (uint64_t *)(b->tx_time + cap);
     for (uint32_t s = 0; s < nseg; s++, wide += cap)
         b->off[s] = wide;
-    if (session->heads) b->head = wide;
-    wide += session->heads ? cap : 0;
-    if (session->origins) b->origin = (dqi_origin *)wide;
-    wide += session->origins ? cap * (sizeof(dqi_origin) / sizeof *wide) : 0;
+    if (core->heads) b->head = wide;
+    wide += core->heads ? cap : 0;
+    if (core->origins) b->origin = (dqi_origin *)wide;
+    wide += core->origins ? cap * (sizeof(dqi_origin) / sizeof *wide) : 0;
     uint32_t *narrow = (uint32_t *)wide;
     for (uint32_t s = 0; s < nseg; s++, narrow += 2 * (size_t)cap) {
         b->len[s] = narrow;
         b->bufs[s] = narrow + cap;
     }
     b->flow = narrow;
-    if (session->heads) b->head_len = narrow + cap;
+    if (core->heads) b->head_len = narrow + cap;
 }
 
 dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg) {
@@ -101,7 +103,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->aggregate = NULL;
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
-    b->time_origin = p->session->start_ns;
+    b->time_origin = dqi_core_of(p->session)->start_ns;
     b->slices = b->timed = b->origins = b->grown = b->payload = b->holes = b->heads = false;
     b->to_columns = NULL;
     b->device_only = 0;
@@ -254,7 +256,8 @@ void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
 // Creates a selection of n packets: idx[0..n) or, if idx is NULL, the first n.
 static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
     dqi_burst_columns(b);
-    dq_burst *c = n <= b->session->picks_cap ? dqi_burst_get(b->session->picks) : NULL;
+    dq_burst *c =
+        n <= dqi_core_of(b->session)->picks_cap ? dqi_burst_get(dqi_core_of(b->session)->picks) : NULL;
     if (!c) return DQ_NO_FREE_BURST_BUFFERS;
     c->nseg = b->nseg;
     for (uint32_t i = 0; i < n; i++) {
@@ -304,7 +307,7 @@ void dq_burst_view(dq_burst *b, dq_view *out) {
 
 void dqi_burst_view_raw(dq_burst *b, dq_view *out) {
     *out = (dq_view){
-        .base = b->session->base,
+        .base = dqi_core_of(b->session)->base,
         .n = b->n,
         .nseg = b->nseg,
         .flags = b->flags,

@@ -5,7 +5,7 @@
 #include "core/dq_burst.h"
 #include "core/origin.h"
 #include "core/region.h"
-#include "core/session.h"
+#include "core/core.h"
 
 #include <string.h>
 
@@ -89,16 +89,16 @@ static inline bool dqi_burst_hole(const dq_burst *b, uint32_t seg, uint32_t i) {
 }
 
 // Returns the base address of `off` for CPU-readable segments.
-static inline const uint8_t *dqi_burst_base(const dq_burst *b) { return b->session->base; }
+static inline const uint8_t *dqi_burst_base(const dq_burst *b) { return dqi_core_of(b->session)->base; }
 // Returns the address of segment seg of packet i. Not for device-only segments.
 static inline uint8_t *dqi_bytes(const dq_burst *b, uint32_t seg, uint32_t i) {
-    return b->session->base + b->off[seg][i];
+    return dqi_core_of(b->session)->base + b->off[seg][i];
 }
 // The CPU-readable part of the first segment: dqi_seen_len(b)[i] bytes of packet i at base + dqi_seen(b)[i].
 static inline const uint64_t *dqi_seen(const dq_burst *b) { return b->heads ? b->head : b->off[0]; }
 static inline const uint32_t *dqi_seen_len(const dq_burst *b) { return b->heads ? b->head_len : b->len[0]; }
 static inline const uint8_t *dqi_seen_bytes(const dq_burst *b, uint32_t i) {
-    return b->session->base + dqi_seen(b)[i];
+    return dqi_core_of(b->session)->base + dqi_seen(b)[i];
 }
 // Returns the address of a segment as a device uses it: a GPU, or an engine that emulates one.
 uint8_t *dqi_device_bytes(const dq_burst *b, uint32_t seg, uint32_t i);

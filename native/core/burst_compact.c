@@ -20,7 +20,7 @@ static uint32_t spare_buf(dq_region *r) {
 static bool copy_packet(dq_burst *c, const dq_burst *b, uint32_t i, dq_region *r) {
     uint32_t id = spare_buf(r), at = c->n;
     if (id == DQI_NO_BUF) return false;
-    uint8_t *base = b->session->base, *to = base + dqi_buf_off(r, id);
+    uint8_t *base = dqi_core_of(b->session)->base, *to = base + dqi_buf_off(r, id);
     memcpy(to, base + b->off[0][i], b->len[0][i]);
     c->off[0][at] = dqi_buf_off(r, id);
     c->len[0][at] = b->len[0][i];

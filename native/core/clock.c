@@ -3,7 +3,7 @@
 // advances by dq_advance only. Kernel timestamps follow the wall clock: its steps are removed from them.
 
 #include "core/clock.h"
-#include "core/session.h"
+#include "core/core.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -39,21 +39,23 @@ static reading read_both(void) {
 }
 
 void dqi_clock_start(dq_session *s) {
+    dqi_core *core = dqi_core_of(s);
     reading now = read_both();
-    s->mono0_ns = s->conf.mono_ns ? s->conf.mono_ns : now.mono_ns;
-    s->start_ns = dqi_virtual(s) || s->conf.start_ns ? s->conf.start_ns : now.wall_ns;
-    atomic_store(&s->virtual_ns, s->start_ns);
+    core->mono0_ns = core->conf.mono_ns ? core->conf.mono_ns : now.mono_ns;
+    core->start_ns = dqi_virtual(s) || core->conf.start_ns ? core->conf.start_ns : now.wall_ns;
+    atomic_store(&core->virtual_ns, core->start_ns);
 }
 
 int64_t dq_now(const dq_session *s) {
-    if (dqi_virtual(s)) return atomic_load_explicit(&s->virtual_ns, memory_order_relaxed);
-    return s->start_ns + dqi_mono_ns() - s->mono0_ns;
+    const dqi_core *core = dqi_core_of(s);
+    if (dqi_virtual(s)) return atomic_load_explicit(&core->virtual_ns, memory_order_relaxed);
+    return core->start_ns + dqi_mono_ns() - core->mono0_ns;
 }
 
-int64_t dq_start_ns(const dq_session *s) { return s->start_ns; }
+int64_t dq_start_ns(const dq_session *s) { return dqi_core_of(s)->start_ns; }
 
 void dq_advance(dq_session *s, int64_t t_ns) {
-    if (dqi_virtual(s) && t_ns > dq_now(s)) atomic_store(&s->virtual_ns, t_ns);
+    if (dqi_virtual(s) && t_ns > dq_now(s)) atomic_store(&dqi_core_of(s)->virtual_ns, t_ns);
 }
 
 // ---- stamps of the wall clock -----------------------------------------------------------------------------
@@ -69,11 +71,12 @@ void dqi_stamps_set(dqi_stamps *t, int64_t wall_ns, int64_t now_ns) {
 }
 
 void dqi_stamps_look(dqi_stamps *t, const dq_session *s) {
+    const dqi_core *core = dqi_core_of(s);
     int64_t wall = read_clock(CLOCK_REALTIME), now = dq_now(s);
     if (llabs(wall - now - t->ahead) >= STEP_NS) { // a step, or the thread was preempted
         reading both = read_both();
         wall = both.wall_ns;
-        now = s->start_ns + both.mono_ns - s->mono0_ns;
+        now = core->start_ns + both.mono_ns - core->mono0_ns;
     }
     dqi_stamps_set(t, wall, now);
 }

@@ -25,7 +25,8 @@ int dqi_region_keep_peers(dq_region *r, dq_diag *diag) {
         if (p) memset(p, 0, bytes); // prefaulted here rather than on the packet path
         atomic_store(&r->peers, p);
     }
-    if (atomic_load(&r->peers) && (!r->session->targets || keep_targets(r) == DQ_OK)) return DQ_OK;
+    if (atomic_load(&r->peers) && (!dqi_core_of(r->session)->targets || keep_targets(r) == DQ_OK))
+        return DQ_OK;
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for peers' addresses", r->conf.name);
 }
 
@@ -42,10 +43,11 @@ int dqi_region_keep_loops(dq_region *r, dq_diag *diag) {
 }
 
 int dqi_session_keep_targets(dq_session *s) {
+    dqi_core *core = dqi_core_of(s);
     int err = DQ_OK;
-    s->targets = true;
-    for (uint32_t k = 0; k < s->n_regions && err == DQ_OK; k++)
-        err = keep_targets(s->regions[k]);
+    core->targets = true;
+    for (uint32_t k = 0; k < core->n_regions && err == DQ_OK; k++)
+        err = keep_targets(core->regions[k]);
     return err;
 }
 

@@ -2,7 +2,7 @@
 #ifndef DQI_PTP_H
 #define DQI_PTP_H
 
-#include "core/session.h"
+#include "core/core.h"
 
 #include <linux/ptp_clock.h>
 

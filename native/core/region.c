@@ -3,7 +3,7 @@
 // A pool is a LIFO stack of buffer ids: the buffer used last is most likely cached.
 #include "core/region.h"
 #include "core/err.h"
-#include "core/session.h"
+#include "core/core.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ const char *dq_kind_name(int kind) {
 }
 
 int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
-    if (s->state != DQI_NEW)
+    dqi_core *core = dqi_core_of(s);
+    if (core->open)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session is open already", conf->name);
     if (conf->buf_size > MAX_BUF_SIZE)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: buf_size is above %u", conf->name,
@@ -36,7 +37,7 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
     if (conf->num_bufs == 0 || conf->buf_size == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: num_bufs and buf_size must be above 0",
                         conf->name);
-    if (s->n_regions == DQI_MAX_REGIONS)
+    if (core->n_regions == DQI_MAX_REGIONS)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "region %s: more than %d regions", conf->name,
                         DQI_MAX_REGIONS);
     dq_region *r = calloc(1, sizeof *r);
@@ -44,7 +45,7 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
     r->conf = *conf;
     r->cpu = conf->kind != DQ_KIND_DARK && conf->kind != DQ_KIND_DEVICE;
     r->session = s;
-    dq_region *last = s->n_regions ? s->regions[s->n_regions - 1] : NULL;
+    dq_region *last = core->n_regions ? core->regions[core->n_regions - 1] : NULL;
     uint64_t first = last ? (uint64_t)last->first_id + last->conf.num_bufs : 0;
     if (first + conf->num_bufs >= DQI_NO_BUF) {
         free(r);
@@ -53,7 +54,7 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
     }
     r->first_id = (uint32_t)first;
     r->spare.id = DQI_NO_BUF;
-    s->regions[s->n_regions++] = r;
+    core->regions[core->n_regions++] = r;
     *out = r;
     return DQ_OK;
 }
@@ -122,16 +123,18 @@ static int pool_fill(dq_region *r) {
 }
 
 int dqi_pools_fill(dq_session *s, dq_diag *diag) {
-    for (uint32_t i = 0; i < s->n_regions; i++)
-        if (pool_fill(s->regions[i]) != 0)
-            return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", s->regions[i]->conf.name);
+    dqi_core *core = dqi_core_of(s);
+    for (uint32_t i = 0; i < core->n_regions; i++)
+        if (pool_fill(core->regions[i]) != 0)
+            return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", core->regions[i]->conf.name);
     return DQ_OK;
 }
 
 uint64_t dqi_regions_free(dq_session *s) {
+    dqi_core *core = dqi_core_of(s);
     uint64_t missing = 0;
-    for (uint32_t i = 0; i < s->n_regions; i++) {
-        dq_region *r = s->regions[i];
+    for (uint32_t i = 0; i < core->n_regions; i++) {
+        dq_region *r = core->regions[i];
         if (r->pool) dqi_bufs_free(s, &r->spare.id, 1);
         if (r->pool) missing += (uint64_t)(r->n_groups - r->pool->n) * r->group;
         free(r->pool);
@@ -143,7 +146,7 @@ uint64_t dqi_regions_free(dq_session *s) {
         free(r->holders);
         free(r);
     }
-    s->n_regions = 0;
+    core->n_regions = 0;
     return missing;
 }
 
@@ -201,14 +204,16 @@ uint32_t dqi_bufs_alloc(dq_region *r, uint32_t *ids, uint32_t n) { return pop_id
 uint32_t dqi_bufs_some(dq_region *r, uint32_t *ids, uint32_t n) { return pop_ids(r, ids, n, false); }
 
 dq_region *dqi_buf_region(const dq_session *s, uint32_t id) {
-    for (uint32_t i = 0; i < s->n_regions; i++)
-        if (id - s->regions[i]->first_id < s->regions[i]->conf.num_bufs) return s->regions[i];
+    const dqi_core *core = dqi_core_of(s);
+    for (uint32_t i = 0; i < core->n_regions; i++)
+        if (id - core->regions[i]->first_id < core->regions[i]->conf.num_bufs) return core->regions[i];
     return NULL;
 }
 
 dq_region *dqi_off_region(const dq_session *s, uint64_t off) {
-    for (uint32_t i = 0; i < s->n_regions; i++)
-        if (dqi_region_has(s->regions[i], off)) return s->regions[i];
+    const dqi_core *core = dqi_core_of(s);
+    for (uint32_t i = 0; i < core->n_regions; i++)
+        if (dqi_region_has(core->regions[i], off)) return core->regions[i];
     return NULL;
 }
 

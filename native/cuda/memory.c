@@ -40,18 +40,20 @@ static int reach(dqi_cuda_memory *m, uint8_t *at, uint64_t bytes, const char *wh
 }
 
 dqi_gpu *dqi_cuda_use(dq_session *s, int32_t number, const char *what, dq_diag *diag) {
-    if (number < 0) number = s->cuda && s->cuda->first ? s->cuda->first->info.number : 0;
+    dqi_core *core = dqi_core_of(s);
+    if (number < 0) number = core->cuda && core->cuda->first ? core->cuda->first->info.number : 0;
     dqi_gpu *g = dqi_gpu_open(number, what, diag);
     if (!g) return NULL;
-    if (!s->cuda && !(s->cuda = calloc(1, sizeof *s->cuda))) {
+    if (!core->cuda && !(core->cuda = calloc(1, sizeof *core->cuda))) {
         dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
         return NULL;
     }
-    if (s->cuda->first) return g;
-    s->cuda->first = g;
+    if (core->cuda->first) return g;
+    core->cuda->first = g;
     int err = dqi_cuda_check(dqi_gpu_enter(g), what, "cuCtxSetCurrent", diag);
-    if (err == DQ_OK) err = reach(s->cuda, s->base, s->huge_at, what, diag);
-    if (err == DQ_OK) err = reach(s->cuda, s->base + s->huge_at, s->arena_bytes - s->huge_at, what, diag);
+    if (err == DQ_OK) err = reach(core->cuda, core->base, core->huge_at, what, diag);
+    if (err == DQ_OK)
+        err = reach(core->cuda, core->base + core->huge_at, core->arena_bytes - core->huge_at, what, diag);
     return err == DQ_OK ? g : NULL;
 }
 
@@ -84,8 +86,9 @@ bool dqi_cuda_try(int32_t number, const char *what, dqi_cuda_trial *trial, void 
 }
 
 void dqi_cuda_share_regions(dq_session *s) {
-    for (uint32_t k = 0; k < s->n_regions; k++) {
-        dq_region *r = s->regions[k];
+    dqi_core *core = dqi_core_of(s);
+    for (uint32_t k = 0; k < core->n_regions; k++) {
+        dq_region *r = core->regions[k];
         if (r->conf.kind != DQ_KIND_DEVICE || r->cpu) continue;
         dq_diag later = {{0}}; // discarded: dqi_cuda_open_regions reports it
         const dqi_gpu *g = dqi_gpu_open(r->conf.gpu < 0 ? 0 : r->conf.gpu, r->conf.name, &later);
@@ -99,23 +102,25 @@ void dqi_cuda_share_regions(dq_session *s) {
 }
 
 static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
-    dq_region *r = s->regions[k];
+    dqi_core *core = dqi_core_of(s);
+    dq_region *r = core->regions[k];
     char what[DQ_NAME_LEN + 32];
     snprintf(what, sizeof what, "memory region %s", r->conf.name);
     dqi_gpu *g = dqi_cuda_use(s, r->conf.kind == DQ_KIND_DEVICE ? r->conf.gpu : -1, what, diag);
     if (!g) return DQ_NOT_SUPPORTED;
     if (r->conf.kind == DQ_KIND_DEVICE && g->info.integrated) r->gpu = g;
     if (r->cpu) return DQ_OK;
-    int err = allocate(g, dqi_region_bytes(r), &s->cuda->regions[k].memory, what, diag);
+    int err = allocate(g, dqi_region_bytes(r), &core->cuda->regions[k].memory, what, diag);
     r->gpu = g;
-    r->device = (uint8_t *)(uintptr_t)s->cuda->regions[k].memory.at; // not a CPU address
+    r->device = (uint8_t *)(uintptr_t)core->cuda->regions[k].memory.at; // not a CPU address
     if (err == DQ_OK && r->whole) {
-        s->cuda->heads[k] = (size_t)r->conf.num_bufs * DQ_HEAD;
-        err = dqi_pinned_new(g, &s->cuda->heads[k], &r->heads, what, diag);
+        core->cuda->heads[k] = (size_t)r->conf.num_bufs * DQ_HEAD;
+        err = dqi_pinned_new(g, &core->cuda->heads[k], &r->heads, what, diag);
     }
     if (err == DQ_OK)
         dqi_note(s, "memory region %s: %llu MiB of GPU %d (%s)", r->conf.name,
-                 (unsigned long long)(s->cuda->regions[k].memory.bytes >> 20), g->info.number, g->info.name);
+                 (unsigned long long)(core->cuda->regions[k].memory.bytes >> 20), g->info.number,
+                 g->info.name);
     return err;
 }
 
@@ -126,31 +131,33 @@ static void close_region(dqi_cuda_memory *m, dq_region *r, uint32_t k) {
 }
 
 int dqi_cuda_open_regions(dq_session *s, dq_diag *diag) {
+    dqi_core *core = dqi_core_of(s);
     int err = DQ_OK;
     // Regions in GPU memory first: the session's first GPU must be one that it names.
     for (int device = 1; device >= 0; device--)
-        for (uint32_t k = 0; k < s->n_regions && err == DQ_OK; k++)
-            if (s->regions[k]->conf.kind == (device ? DQ_KIND_DEVICE : DQ_KIND_HOST_PINNED))
+        for (uint32_t k = 0; k < core->n_regions && err == DQ_OK; k++)
+            if (core->regions[k]->conf.kind == (device ? DQ_KIND_DEVICE : DQ_KIND_HOST_PINNED))
                 err = open_region(s, k, diag);
     return err;
 }
 
 void dqi_cuda_close_regions(dq_session *s) {
-    dqi_cuda_memory *m = s->cuda;
+    dqi_core *core = dqi_core_of(s);
+    dqi_cuda_memory *m = core->cuda;
     if (!m) return;
-    for (uint32_t k = 0; k < s->n_regions; k++)
-        close_region(m, s->regions[k], k);
+    for (uint32_t k = 0; k < core->n_regions; k++)
+        close_region(m, core->regions[k], k);
     for (uint32_t k = 0; k < m->n_ranges; k++)
         if (dqi_gpu_enter(m->first) == CU_SUCCESS) m->first->cu->host_unregister(m->ranges[k]);
     free(m);
-    s->cuda = NULL;
+    core->cuda = NULL;
 }
 
 // Returns the region's GPU allocation, or NULL.
 static allocation *allocation_of(const dq_region *r) {
-    const dq_session *s = r->session;
-    for (uint32_t k = 0; s->cuda && k < s->n_regions; k++)
-        if (s->regions[k] == r && s->cuda->regions[k].memory.bytes > 0) return &s->cuda->regions[k];
+    const dqi_core *core = dqi_core_of(r->session);
+    for (uint32_t k = 0; core->cuda && k < core->n_regions; k++)
+        if (core->regions[k] == r && core->cuda->regions[k].memory.bytes > 0) return &core->cuda->regions[k];
     return NULL;
 }
 

@@ -2,7 +2,7 @@
 #ifndef DQI_CUDA_MEMORY_H
 #define DQI_CUDA_MEMORY_H
 
-#include "core/session.h"
+#include "core/core.h"
 #include "cuda/cufile.h"
 #include "cuda/gpu_memory.h"
 

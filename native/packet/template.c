@@ -282,7 +282,7 @@ static void write_line(const dq_template *t, dq_burst *b) {
         uint8_t bytes[LINE];
     } line;
     memcpy(&line, t->bytes, LINE);
-    uint8_t *base = b->session->base;
+    uint8_t *base = dqi_core_of(b->session)->base;
     for (uint32_t i = 0; i < b->n; i++)
         memcpy(base + b->off[0][i], &line, LINE);
 }

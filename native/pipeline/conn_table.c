@@ -1,5 +1,5 @@
 #include "pipeline/conn_table.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/iface.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // finish.c: bounded termination of a session's stages.
 #include "pipeline/finish.h"
 #include "core/clock.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "core/thread.h"
 #include "pipeline/dq_session.h"
 #include "pipeline/queue.h"

@@ -5,7 +5,7 @@
 #include "pipeline/queue.h"
 #include "core/region.h"
 #include "pipeline/responder.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/waiter.h"
 
 #include <errno.h>

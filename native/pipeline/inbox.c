@@ -1,6 +1,7 @@
 #include "pipeline/inbox.h"
 #include "pipeline/actions.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "core/region.h"
 
 #define UNREAD_BATCHES 4  // limit of a queue without a consumer, in batches

@@ -5,6 +5,7 @@
 #include "pipeline/queue.h"
 #include "core/histogram.h"
 #include "pipeline/tx_accuracy.h"
+#include "pipeline/session.h"
 
 #include <stdio.h>
 #include <string.h>

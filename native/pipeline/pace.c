@@ -4,6 +4,7 @@
 #include "core/burst.h"
 #include "pipeline/queue.h"
 #include "pipeline/tx_accuracy.h"
+#include "pipeline/session.h"
 
 static double rate(const _Atomic double *r) { return atomic_load_explicit(r, memory_order_relaxed); }
 
@@ -37,7 +38,7 @@ static void follow_change(dq_queue *q, double t, uint32_t len) {
 
 // Returns the time since the session's start; *next: the next send time, at most DQI_CATCH_UP_NS before it.
 static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
-    double t = (double)(now - q->session->start_ns);
+    double t = (double)(now - q->session->core.start_ns);
     follow_change(q, t, len);
     if (q->pace.next_ns < t - DQI_CATCH_UP_NS) q->pace.next_ns = t - DQI_CATCH_UP_NS;
     *next = q->pace.next_ns;
@@ -46,7 +47,7 @@ static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next)
 
 // Wakes the poller at the first whole nanosecond that is not before next.
 static void wait_until(dq_queue *q, double next) {
-    int64_t whole = (int64_t)next, at = q->session->start_ns + whole + ((double)whole < next);
+    int64_t whole = (int64_t)next, at = q->session->core.start_ns + whole + ((double)whole < next);
     if (at < q->next_ns) q->next_ns = at;
 }
 
@@ -94,7 +95,7 @@ void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n) {
 }
 
 void dqi_pace_idle(dq_queue *q, int64_t now) {
-    double t = (double)(now - q->session->start_ns);
+    double t = (double)(now - q->session->core.start_ns);
     q->pace.was_idle = true;
     if (rate(&q->pace.speed) > 0 || q->pace.next_ns >= t) return;
     q->pace.next_ns = t;

@@ -4,6 +4,7 @@
 // is shifted. Packets without a receive time leave with the previous one.
 #include "pipeline/queue.h"
 #include "pipeline/tx_accuracy.h"
+#include "pipeline/session.h"
 
 #include <math.h>
 
@@ -38,7 +39,7 @@ static double first_due(dq_queue *q, double t, double gap) {
 uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n, double speed) {
     follow_change(q, speed);
     dqi_burst_columns(b);
-    const double t = (double)(now - q->session->start_ns);
+    const double t = (double)(now - q->session->core.start_ns);
     int64_t last = q->pace.last_ts, *seen = q->timing->asked;
     double due = 0, *gap = q->timing->cost;
     uint32_t k = 0;
@@ -53,7 +54,7 @@ uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first,
         seen[k] = last;
     }
     if (k == 0) {
-        int64_t at = q->session->start_ns + (int64_t)ceil(due);
+        int64_t at = q->session->core.start_ns + (int64_t)ceil(due);
         if (at < q->next_ns) q->next_ns = at;
     }
     return k;

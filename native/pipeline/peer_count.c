@@ -1,5 +1,6 @@
 #include "pipeline/peer_count.h"
 #include "pipeline/iface.h"
+#include "pipeline/session.h"
 #include "core/id_table.h"
 
 #include <stdio.h>

@@ -12,6 +12,7 @@
 #include "pipeline/poller.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage_queue.h"
+#include "pipeline/session.h"
 #include "core/histogram.h"
 
 #include <errno.h>

@@ -15,7 +15,7 @@
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 // queue_pair.c: checks for manually connected queue pairs, before the engine is called.
 #include "pipeline/dq_queue_pair.h"
 #include "core/err.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/conn_table.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"

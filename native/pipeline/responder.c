@@ -5,6 +5,7 @@
 #include "neighbour/membership.h"
 #include "neighbour/neighbours.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "core/region.h"
 
 #include <arpa/inet.h>
@@ -121,7 +122,7 @@ static int get(dq_iface *i, dqi_responder **out, dq_diag *diag) {
     if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
     r->iface = i;
     atomic_init(&r->due, INT64_MAX);
-    uint64_t seed = i->session->conf.seed + i->index + 1;
+    uint64_t seed = i->session->core.conf.seed + i->index + 1;
     if (dq_iface_mac(i, r->me.mac) == DQ_OK)
         for (int k = 0; k < 6; k++)
             seed = seed * 257 + r->me.mac[k];

@@ -3,7 +3,7 @@
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/region.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/conn_table.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
@@ -121,9 +121,9 @@ static uint32_t atomic_piece(const dq_burst *b, const dq_rma *at, dq_op *op, dq_
 int dq_rma_alloc(dq_queue *q, dq_region *r, uint32_t n, dq_burst **out) {
     const dq_session *s = q->session;
     if (!q->iface->ops->rma || r->session != s || !r->cpu) return DQ_NOT_SUPPORTED;
-    if (n == 0 || n > q->conf.batch_size || n > s->picks_cap) return DQ_INVALID_PARAMETER;
+    if (n == 0 || n > q->conf.batch_size || n > s->core.picks_cap) return DQ_INVALID_PARAMETER;
     dqi_tx_share_region(s, r);
-    dq_burst *b = dqi_burst_get(s->picks);
+    dq_burst *b = dqi_burst_get(s->core.picks);
     if (!b) return DQ_NO_FREE_BURST_BUFFERS;
     b->nseg = 1;
     int err = dqi_burst_fill(b, &r, 1, n);

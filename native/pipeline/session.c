@@ -3,7 +3,7 @@
 #include "pipeline/tx_gpu.h"
 #include "pipeline/dq_pipeline.h"
 #include "packet/dq_template.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "core/arena.h"
 #include "core/clock.h"
 #include "cuda/memory.h"
@@ -31,8 +31,8 @@
 int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag) {
     dq_session *s = calloc(1, sizeof *s);
     if (!s) return dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory");
-    s->conf = *conf;
-    s->fds[0] = s->fds[1] = s->fds[2] = -1;
+    s->core.conf = *conf;
+    s->core.fds[0] = s->core.fds[1] = s->core.fds[2] = -1;
     pthread_mutex_init(&s->control, NULL);
     pthread_mutex_init(&s->engines, NULL);
     s->end_ns = DQI_END_NS;
@@ -90,8 +90,8 @@ static dq_queue *queue_at(const dq_session *s, uint32_t k) {
 // Returns the number of bursts of a queue. One that delivers immediately uses few of a burst's places (a
 // socket under light load: one), and so needs more bursts for as many packets; unused ones cost no memory.
 static uint32_t descriptors(const dq_queue *q) {
-    if (q->conf.dir == DQ_TX) return q->session->conf.tx_meta_buffers;
-    return q->session->conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
+    if (q->conf.dir == DQ_TX) return q->session->core.conf.tx_meta_buffers;
+    return q->session->core.conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
 }
 
 // Checks that the engine can access the queue's regions, and that headers are readable.
@@ -146,11 +146,11 @@ static int picks_open(dq_session *s, dq_diag *diag) {
     dq_queue *q;
     uint32_t nseg = 1;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
-        if (q->conf.batch_size > s->picks_cap) s->picks_cap = q->conf.batch_size;
+        if (q->conf.batch_size > s->core.picks_cap) s->core.picks_cap = q->conf.batch_size;
         if (q->conf.n_regions > nseg) nseg = q->conf.n_regions;
     }
-    s->picks = dqi_burst_pool_new(s, PICKS, s->picks_cap ? s->picks_cap : 1, nseg);
-    return s->picks ? DQ_OK : dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory for selections");
+    s->core.picks = dqi_burst_pool_new(s, PICKS, s->core.picks_cap ? s->core.picks_cap : 1, nseg);
+    return s->core.picks ? DQ_OK : dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory for selections");
 }
 
 // Whether the session receives packets that are lost if they wait.
@@ -205,7 +205,7 @@ static void pin_regions(dq_session *s) {
             dq_diag why = {{0}};
             r->cpu = !reaches_gpu(q, n, &why);
             r->whole = !r->cpu && n == 0;
-            s->heads |= r->whole;
+            s->core.heads |= r->whole;
             if (!r->cpu) continue;
             dqi_note(
                 s,
@@ -216,12 +216,13 @@ static void pin_regions(dq_session *s) {
 }
 
 int dq_session_open(dq_session *s, dq_diag *diag) {
-    if (s->state != DQI_NEW || s->base) return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
+    if (s->state != DQI_NEW || s->core.base)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
     uint32_t align = DQI_MIN_ALIGN;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
-        s->origins |= s->ifaces[i]->ops->origins;
+        s->core.origins |= s->ifaces[i]->ops->origins;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
     pin_regions(s);
@@ -235,8 +236,10 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
         err = queue_open(q, diag);
     for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
         err = s->ifaces[i]->ops->open(s->ifaces[i], diag);
-    if (err == DQ_OK) s->state = DQI_OPEN;
-    return err;
+    if (err != DQ_OK) return err;
+    s->core.open = true;
+    s->state = DQI_OPEN;
+    return DQ_OK;
 }
 
 // ---- start ------------------------------------------------------------------------------------------------
@@ -593,7 +596,7 @@ uint64_t dq_session_close(dq_session *s) {
         dqi_stage_queue_free(s->stage_queues[0]);
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         dqi_burst_pool_free(q->bursts);
-    dqi_burst_pool_free(s->picks);
+    dqi_burst_pool_free(s->core.picks);
     for (uint32_t i = 0; i < s->n_workers; i++) {
         dqi_poller_close(s->workers[i]);
         free(s->workers[i]);
@@ -607,8 +610,7 @@ uint64_t dq_session_close(dq_session *s) {
     }
     dqi_cuda_close_regions(s);
     uint64_t missing = dqi_arena_close(s);
-    for (uint32_t i = 0; i < s->n_notes; i++)
-        free(s->notes[i]);
+    dqi_notes_free(&s->core);
     pthread_mutex_destroy(&s->control);
     pthread_mutex_destroy(&s->engines);
     free(s);

@@ -7,7 +7,7 @@
 #include "pipeline/queue.h"
 #include "core/region.h"
 #include "pipeline/stage.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "pipeline/stage_queue.h"
 #include "core/burst.h"
 #include "core/err.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
 

@@ -11,6 +11,7 @@
 #include "packet/template.h"
 #include "pipeline/tx_accuracy.h"
 #include "pipeline/tx_gpu.h"
+#include "pipeline/session.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "cuda/mover.h"
 #include "pipeline/engine.h"
 #include "pipeline/finish.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -28,7 +28,7 @@ static inline dqi_item_key dqi_insn_key(const dq_insn *i) {
 
 // Returns packets [first, first + n) of a burst with filled columns, as far as the CPU can read them.
 static inline dqi_packets dqi_packets_at(const dq_burst *b, uint32_t first, uint32_t n) {
-    return (dqi_packets){.base = b->session->base,
+    return (dqi_packets){.base = dqi_core_of(b->session)->base,
                          .off = dqi_seen(b) + first,
                          .len = dqi_seen_len(b) + first,
                          .whole = b->heads ? b->len[0] + first : NULL,

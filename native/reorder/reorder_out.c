@@ -2,7 +2,7 @@
 // timeouts, which expire without packets. One thread fills gaps and updates the accounts here, outside the
 // lock.
 #include "core/burst.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/queue.h"
 #include "reorder/reorder.h"
 

@@ -11,6 +11,7 @@
 #include "pipeline/queue.h"
 #include "core/peers.h"
 #include "pipeline/stage.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ static int convert_packet(const converter *c, const dq_burst *in, const numbers 
 
 // Returns an empty burst with buffers for *n packets, at most in->n. NULL: none.
 static dq_burst *begin(const converter *c, const dq_burst *in, uint32_t *n) {
-    dq_burst *out = dqi_burst_get(in->session->picks);
+    dq_burst *out = dqi_burst_get(in->session->core.picks);
     if (!out) return NULL;
     out->nseg = 1;
     out->conn = in->conn;

@@ -15,6 +15,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/stage_queue.h"
+#include "pipeline/session.h"
 #include "reorder/convert.h"
 #include "reorder/dq_reorder.h"
 
@@ -145,7 +146,7 @@ static bool copy_aggregate(copier *c, const dq_burst *in, dq_burst *out) {
 
 // Allocates an empty burst with buffers for *n packets, up to in->n. NULL: no burst.
 static dq_burst *begin(const copier *c, const dq_burst *in, uint32_t *n) {
-    dq_burst *out = dqi_burst_get(in->session->picks);
+    dq_burst *out = dqi_burst_get(in->session->core.picks);
     if (!out) return NULL;
     out->nseg = 1;
     out->conn = in->conn;
@@ -408,7 +409,7 @@ static int make_queue(copier *c, dq_session *s, const char *name, dq_diag *diag)
     snprintf(line, sizeof line, "%s.copies", name);
     dqi_stage_queue_conf conf = {
         .line = line,
-        .queue = {.core = -1, .batch_size = s->picks_cap, .n_regions = 1, .regions = {c->conf.region}},
+        .queue = {.core = -1, .batch_size = s->core.picks_cap, .n_regions = 1, .regions = {c->conf.region}},
         .n_bursts = 2, // empty ones: copies use selections
         .payload = true,
         .rx = copy_rx,

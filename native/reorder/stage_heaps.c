@@ -4,7 +4,7 @@
 #include "core/err.h"
 #include "core/peers.h"
 #include "core/region.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/stage_queue.h"
 #include "reorder/heaps.h"

@@ -2,6 +2,7 @@
 #include "pipeline/dq_pipeline.h"
 #include "core/err.h"
 #include "pipeline/stage_queue.h"
+#include "pipeline/session.h"
 #include "reorder/reorder.h"
 #include "core/region.h"
 

@@ -10,6 +10,7 @@
 #include "pipeline/consumer.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/poller.h"
+#include "pipeline/session.h"
 #include "writer/staged.h"
 
 #include <errno.h>

@@ -145,7 +145,7 @@ int dqi_pcap_end(dqi_pcap_file *p, int64_t now, const char *comment, dqi_file_ta
         forget_lost(p);
         if (k >= p->n_ifaces) break;
         dqi_pcapng_statistics s = {
-            .interface = k, .start = (uint64_t)i->session->start_ns / unit, .end = (uint64_t)now / unit};
+            .interface = k, .start = (uint64_t)i->session->core.start_ns / unit, .end = (uint64_t)now / unit};
         count_iface(i, &s);
         dqi_buffered_file_commit(&p->file, dqi_pcapng_statistics_of(at, &s, comment), 0, false, false);
     }

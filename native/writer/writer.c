@@ -111,20 +111,20 @@ static void list_buffers(dqi_entry *e, const dq_session *s, const dq_burst *b) {
     const dq_burst *owner = b->parent ? b->parent : b;
     *e = (dqi_entry){.n_bufs = owner->n_bufs};
     for (uint32_t seg = 0; seg < owner->nseg && owner->n_bufs > 0; seg++)
-        for (uint32_t i = 0; i < s->n_regions; i++)
-            if (owner->bufs[seg][0] - s->regions[i]->first_id < s->regions[i]->conf.num_bufs)
+        for (uint32_t i = 0; i < s->core.n_regions; i++)
+            if (owner->bufs[seg][0] - s->core.regions[i]->first_id < s->core.regions[i]->conf.num_bufs)
                 e->regions[e->n_regions++] = (uint16_t)i;
 }
 
 // Whether the writer holds so much that the queue would starve if it fell further behind.
 static bool is_behind(const dqi_writer *w, const dqi_entry *e, const dq_burst *b) {
     const dq_burst *owner = b->parent ? b->parent : b;
-    uint32_t bursts = w->session->conf.rx_meta_buffers;
+    uint32_t bursts = w->session->core.conf.rx_meta_buffers;
     if (DQI_WRITER_DEPTH - dqi_ring_level(&w->idle) >= bursts / 4 * 3 &&
         dqi_burst_pool_level(owner->home) < bursts / 4)
         return true;
     for (uint32_t i = 0; i < e->n_regions; i++) {
-        const dq_region *r = w->session->regions[e->regions[i]];
+        const dq_region *r = w->session->core.regions[e->regions[i]];
         int64_t kept = dqi_gauge_get(&w->bufs[e->regions[i]]);
         bool scarce = r->group == 1 || dqi_region_level(r) < r->n_groups / 4; // several may share a group
         if (kept > 0 && kept >= (int64_t)r->n_groups / 4 * 3 && scarce) return true;

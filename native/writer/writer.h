@@ -35,7 +35,7 @@
 #include "core/counters.h"
 #include "core/histogram.h"
 #include "core/ring.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "core/wake.h"
 #include "writer/packet_files.h"
 #include "writer/staged.h"

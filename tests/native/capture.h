@@ -9,6 +9,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -116,7 +117,7 @@ static inline dq_burst *rig_burst(rig *r, uint32_t n) {
 }
 
 static inline uint8_t *seg_bytes(const dq_burst *b, uint32_t seg, uint32_t i) {
-    return b->session->base + b->off[seg][i];
+    return b->session->core.base + b->off[seg][i];
 }
 
 static inline void put_seg(dq_burst *b, uint32_t seg, uint32_t i, const void *bytes, uint32_t len) {

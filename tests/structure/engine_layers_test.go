@@ -102,6 +102,58 @@ func layerFaults(files []string, read func(string) string) []string {
 	return faults
 }
 
+var (
+	cComment    = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/`)
+	cFunction   = regexp.MustCompile(`(?m)^[a-z][\w \n*]*[ *](\w+)\([^;{}]*?\)(?:\s*__attribute__\(\(.*\)\))?\s*([;{])`)
+	cNoFunction = regexp.MustCompile(`^(typedef|return|else)\b`)
+)
+
+// declarationFaults are the functions that a header of a folder declares and a file of another folder defines.
+func declarationFaults(files []string, read func(string) string) []string {
+	defined := map[string][]string{}  // folders by function
+	declared := map[string][]string{} // headers by function
+	for _, name := range files {
+		dir, ext := path.Dir(name), path.Ext(name)
+		if !strings.HasPrefix(name, "native/") || ext != ".c" && ext != ".h" || tree.Apart.MatchString(dir) {
+			continue
+		}
+		for _, m := range cFunction.FindAllStringSubmatch(cComment.ReplaceAllString(read(name), ""), -1) {
+			switch {
+			case cNoFunction.MatchString(m[0]):
+			case m[2] == "{":
+				defined[m[1]] = append(defined[m[1]], dir)
+			case ext == ".h":
+				declared[m[1]] = append(declared[m[1]], name)
+			}
+		}
+	}
+	var faults []string
+	for _, function := range slices.Sorted(maps.Keys(declared)) {
+		for _, header := range declared[function] {
+			if dirs := defined[function]; !slices.Contains(dirs, path.Dir(header)) {
+				faults = append(faults, fmt.Sprintf("%s: declares %s, which %v define", header, function, dirs))
+			}
+		}
+	}
+	return faults
+}
+
+// TestDeclarations: a header declares only what its folder defines.
+func TestDeclarations(t *testing.T) {
+	showFaults(t, declarationFaults(tree.Files(t), func(name string) string { return tree.Read(t, name) }))
+	text := map[string]string{
+		"native/low/a.h": "// a.h: x(); not y();\nint low(int (*f)(int));\nvoid say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));\n",
+		"native/low/a.c": "int low(int (*f)(int)) {\n    return f(0);\n}\nvoid say(const char *fmt, ...) {\n}\n",
+		"native/mid/b.c": "int high(void) { return 1; }\n",
+	}
+	faults := func() []string {
+		return declarationFaults(slices.Sorted(maps.Keys(text)), func(name string) string { return text[name] })
+	}
+	wantFault(t, faults(), "")
+	text["native/low/a.h"] += "int high(void);\n"
+	wantFault(t, faults(), "declares high, which [native/mid] define")
+}
+
 // What a reader takes in at once.
 const (
 	maxFolder = 35  // C sources of a folder

@@ -7,12 +7,12 @@
 
 #include "core/atomics.h"
 #include "core/counters.h"
-#include "core/session.h"
 #include "engine/ethernet/ethernet.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
-#define DQI_DPDK_ABI   11
+#define DQI_DPDK_ABI   12
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"
 
 // Values that must be equal on both sides.

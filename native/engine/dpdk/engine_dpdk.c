@@ -3,13 +3,13 @@
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "core/region.h"
-#include "core/session.h"
 #include "engine/dpdk/dpdk_abi.h"
 #include "packet/layers.h"
 #include "pipeline/actions.h"
 #include "pipeline/engine.h"
 #include "pipeline/queue.h"
 #include "pipeline/responder.h"
+#include "pipeline/session.h"
 
 #include <dlfcn.h>
 #include <errno.h>

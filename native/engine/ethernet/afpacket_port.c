@@ -6,11 +6,11 @@
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "core/region.h"
-#include "core/session.h"
 #include "engine/ethernet/afpacket_ring.h"
 #include "engine/ethernet/afpacket_tx.h"
 #include "engine/ethernet/kernel_groups.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

@@ -3,9 +3,9 @@
 // undone in each frame: a stripped VLAN tag, an incomplete checksum, segmentation.
 #include "engine/ethernet/afpacket_ring.h"
 #include "core/region.h"
-#include "core/session.h"
 #include "packet/packet.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

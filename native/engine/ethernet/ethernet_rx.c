@@ -6,15 +6,16 @@
 // counters once.
 #include "engine/ethernet/ethernet_rx.h"
 #include "core/burst.h"
+#include "pipeline/engine.h"
+#include "packet/packet.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
+#include "core/peers.h"
 #include "core/clock.h"
 #include "core/dq_burst.h"
-#include "core/peers.h"
 #include "cuda/mover.h"
 #include "engine/ethernet/heads.h"
-#include "packet/packet.h"
 #include "pipeline/actions.h"
-#include "pipeline/engine.h"
-#include "pipeline/queue.h"
 
 #include <string.h>
 
@@ -138,7 +139,7 @@ static uint32_t space_of(const dq_queue *rx) {
 
 // Copies frame k into the buffers of packet i of b, filling its segments by their sizes.
 static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_eth_batch *d, uint32_t k) {
-    uint8_t *base = b->session->base;
+    uint8_t *base = b->session->core.base;
     uint32_t s = 0, at = 0, size = rx->conf.regions[0]->conf.buf_size + d->lead;
     for (uint32_t t = 0; t < b->nseg; t++)
         b->len[t][i] = 0;
@@ -166,14 +167,14 @@ static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_batch
     b->ts[i] = p->ts != 0 ? p->ts : d->now;
     if (b->origins || p->origin.cut > 0 || p->origin.remark) dqi_burst_set_origin(b, i, &p->origin);
     for (uint32_t s = 0; in_place && s < b->nseg; s++, p++) {
-        b->off[s][i] = (uint64_t)(p->data - b->session->base);
+        b->off[s][i] = (uint64_t)(p->data - b->session->core.base);
         b->len[s][i] = p->len;
         b->bufs[s][i] = p->buf;
         p->buf = DQI_NO_BUF;
     }
     if (in_place) {
         if (b->heads) {
-            b->head[i] = (uint64_t)(dqi_head_of(rx->conf.regions[0], b->bufs[0][i]) - b->session->base);
+            b->head[i] = (uint64_t)(dqi_head_of(rx->conf.regions[0], b->bufs[0][i]) - b->session->core.base);
             b->head_len[i] = dqi_head_len(b->len[0][i]);
         }
         b->off[0][i] |= flags;

@@ -4,6 +4,7 @@
 #include "cuda/mover.h"
 #include "pipeline/finish.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -147,8 +147,8 @@ static bool is_received(const dq_iface *i, const dq_region *g) {
 static int register_all(dqi_port *p, dq_diag *diag) {
     vraw_port *v = p->state;
     dq_session *s = p->iface->session;
-    for (uint32_t k = 0; k < s->n_regions; k++) {
-        const dq_region *g = s->regions[k];
+    for (uint32_t k = 0; k < s->core.n_regions; k++) {
+        const dq_region *g = s->core.regions[k];
         if (!g->cpu && !is_received(p->iface, g)) continue;
         int err = dqi_verbs_register(v->pd, g, VB_ACCESS_LOCAL_WRITE, p->iface->conf.name, &v->mrs[k], diag);
         if (err != DQ_OK) return err;
@@ -164,8 +164,8 @@ static int register_all(dqi_port *p, dq_diag *diag) {
 uint32_t vraw_lkey(const dqi_port *p, uint64_t off) {
     const vraw_port *v = p->state;
     const dq_session *s = p->iface->session;
-    for (uint32_t k = 0; k < s->n_regions; k++)
-        if (v->mrs[k] && dqi_region_has(s->regions[k], off)) return v->mrs[k]->lkey;
+    for (uint32_t k = 0; k < s->core.n_regions; k++)
+        if (v->mrs[k] && dqi_region_has(s->core.regions[k], off)) return v->mrs[k]->lkey;
     return 0;
 }
 

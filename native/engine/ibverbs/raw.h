@@ -6,7 +6,7 @@
 #define DQI_VRAW_H
 
 #include "core/region.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "engine/ethernet/ethernet.h"
 #include "engine/ibverbs/flow_abi.h"
 #include "engine/rdma/verbs_dl.h"

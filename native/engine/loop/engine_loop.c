@@ -11,6 +11,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/queue.h"
 #include "pipeline/responder.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -103,7 +104,7 @@ static void copy_flat(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t fro
     const uint32_t k = b->n, *len = in->len[0] + from;
     const uint64_t *src = in->off[0] + from;
     uint64_t *dst = b->off[0] + k, bytes = 0;
-    uint8_t *base = b->session->base;
+    uint8_t *base = b->session->core.base;
     const uint32_t first = r->first_id, stride = r->stride, *ids = b->bufs[0] + k;
     const uint64_t start = dqi_buf_off(r, first) - lead_of(q);
     for (uint32_t i = 0; i < n; i++)
@@ -213,7 +214,8 @@ static void report_how(const dq_queue *tx, const dq_iface *to) {
 static uint32_t ring_size(const dq_session *s) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
-        n += 2 * s->ifaces[i]->n_tx * s->conf.tx_meta_buffers + s->ifaces[i]->n_rx * s->conf.rx_meta_buffers;
+        n += 2 * s->ifaces[i]->n_tx * s->core.conf.tx_meta_buffers +
+             s->ifaces[i]->n_rx * s->core.conf.rx_meta_buffers;
     return n > 65536 ? 65536 : n;
 }
 

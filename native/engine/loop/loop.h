@@ -7,6 +7,7 @@
 #include "core/dq_ledger.h"
 #include "pipeline/flows.h"
 #include "pipeline/inbox.h"
+#include "pipeline/session.h"
 
 typedef struct loop_wire loop_wire; // wire of one transmit queue
 

@@ -6,11 +6,12 @@
 // that reached a receive queue.
 #include "core/counters.h"
 #include "core/dq_burst.h"
-#include "core/region.h"
-#include "engine/loop/loop.h"
-#include "packet/template.h"
 #include "pipeline/iface.h"
+#include "engine/loop/loop.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
+#include "core/region.h"
+#include "packet/template.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +61,7 @@ loop_wire *dqi_wire_new(dq_queue *tx) {
     if (!w) return NULL;
     w->tx = tx;
     w->cap = largest_batch(tx->session);
-    w->key = dqi_mix64(tx->session->conf.seed +
+    w->key = dqi_mix64(tx->session->core.conf.seed +
                        0x9e3779b97f4a7c15u * (tx->iface->index * DQ_MAX_QUEUES + tx->conf.id + 1));
     w->split = dqi_burst_pool_new(tx->session, SPLIT_BURSTS, w->cap, tx->conf.n_regions);
     w->flow = malloc(w->cap * sizeof *w->flow);
@@ -90,20 +91,20 @@ void dqi_wire_free(loop_wire *w) {
 
 // Returns how many of n packets the wire accepts now and fills their arrival times.
 static uint32_t take(loop_wire *w, const dq_burst *b, uint32_t first, uint32_t n, int64_t now, int64_t *ts) {
-    const dq_wire_conf *c = &w->tx->session->conf.wire;
+    const dq_wire_conf *c = &w->tx->session->core.conf.wire;
     if (c->rate_bps == 0) {
         for (uint32_t i = 0; i < n; i++)
             ts[i] = now + c->delay_ns;
         return n;
     }
     loop_iface *li = w->tx->iface->engine;
-    double t = (double)(now - w->tx->session->start_ns);
+    double t = (double)(now - w->tx->session->core.start_ns);
     uint32_t k = 0;
     dqi_lock(&li->lock);
     if (li->wire_free_ns < t) li->wire_free_ns = t;
     for (; k < n && li->wire_free_ns <= t + AHEAD_NS; k++) {
         li->wire_free_ns += dqi_packet_len(b, first + k) * 8e9 / (double)c->rate_bps;
-        ts[k] = w->tx->session->start_ns + (int64_t)li->wire_free_ns + c->delay_ns;
+        ts[k] = w->tx->session->core.start_ns + (int64_t)li->wire_free_ns + c->delay_ns;
     }
     if (k == 0) w->tx->next_ns = now + (int64_t)(li->wire_free_ns - t - AHEAD_NS) + 1;
     dqi_unlock(&li->lock);
@@ -111,7 +112,7 @@ static uint32_t take(loop_wire *w, const dq_burst *b, uint32_t first, uint32_t n
 }
 
 static int64_t due(const loop_wire *w, int64_t arrival) {
-    const dq_wire_conf *c = &w->tx->session->conf.wire;
+    const dq_wire_conf *c = &w->tx->session->core.conf.wire;
     return c->rate_bps != 0 || c->delay_ns != 0 ? arrival : 0;
 }
 
@@ -266,7 +267,7 @@ static dq_burst *make_own(loop_wire *w, dq_burst *b, uint32_t first, uint32_t n)
 static void flip_bit(loop_wire *w, dq_burst *b, uint32_t i) {
     if (b->len[0][i] == 0) return;
     uint64_t bit = fault_hash(w, PLACE) % ((uint64_t)b->len[0][i] * 8);
-    b->session->base[b->off[0][i] + bit / 8] ^= (uint8_t)(1u << bit % 8);
+    b->session->core.base[b->off[0][i] + bit / 8] ^= (uint8_t)(1u << bit % 8);
     dqi_add(&w->c.extra[DQ_EXTRA_CORRUPTED], 1);
 }
 
@@ -325,7 +326,7 @@ static void duplicate(loop_wire *w, dq_burst **out, const dq_burst *from, uint32
 }
 
 static void send_faulty(loop_wire *w, dq_burst *own, int64_t now) {
-    const dq_wire_conf *c = &w->tx->session->conf.wire;
+    const dq_wire_conf *c = &w->tx->session->core.conf.wire;
     dq_burst *out = NULL;
     for (uint32_t i = 0; i < own->n; i++, w->ordinal++) {
         if (strikes(w, LOSS, c->loss)) {
@@ -349,7 +350,7 @@ int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n) {
     int64_t now = tx->now_ns;
     if (n > w->cap) n = w->cap;
     dq_burst *own = NULL;
-    const bool fault = faulty(&tx->session->conf.wire);
+    const bool fault = faulty(&tx->session->core.conf.wire);
     int64_t *ts = !fault && is_own(w, b) ? b->ts + first : w->ts;
     if (dqi_burst_pool_level(w->split) < SPLIT_NEEDED || (n = take(w, b, first, n, now, ts)) == 0) {
         if (tx->next_ns == INT64_MAX) tx->next_ns = now + RETRY_NS;
@@ -385,7 +386,7 @@ int dqi_wire_reap(dq_queue *tx) {
         return 0;
     }
     dq_burst *out = NULL;
-    int64_t arrival = dq_now(tx->session) + tx->session->conf.wire.delay_ns;
+    int64_t arrival = dq_now(tx->session) + tx->session->core.conf.wire.delay_ns;
     if (w->last_ts < arrival) w->last_ts = arrival;
     release_held(w, &out, true);
     if (out && !deliver_all(w, out, 0, out->n, out->ts)) dq_burst_unref(out);

@@ -11,7 +11,7 @@
 #include "core/atomics.h"
 #include "core/burst.h"
 #include "core/region.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "core/socket_addr.h"
 #include "engine/rdma/rdma_cq.h"
 #include "engine/rdma/verbs_dl.h"

@@ -36,8 +36,8 @@ static void report_reach(const dqi_rdma *r, const dq_region *g, int err, const d
 static int register_regions(dqi_rdma *r, dq_diag *diag) {
     dqi_rdma_device *d = r->device;
     const dq_session *s = r->iface->session;
-    for (uint32_t k = 0; k < s->n_regions; k++) {
-        dq_region *g = s->regions[k];
+    for (uint32_t k = 0; k < s->core.n_regions; k++) {
+        dq_region *g = s->core.regions[k];
         d->n_mrs = k + 1;
         if (!g->cpu && !g->gpu) continue;
         dq_diag why = {{0}};
@@ -56,7 +56,7 @@ static int register_regions(dqi_rdma *r, dq_diag *diag) {
 uint32_t dqi_rdma_lkey(const dqi_rdma *r, uint64_t off) {
     const dq_session *s = r->iface->session;
     for (uint32_t k = 0; k < r->device->n_mrs; k++)
-        if (r->device->mrs[k] && dqi_region_has(s->regions[k], off)) return r->device->mrs[k]->lkey;
+        if (r->device->mrs[k] && dqi_region_has(s->core.regions[k], off)) return r->device->mrs[k]->lkey;
     return 0;
 }
 

@@ -19,7 +19,7 @@
 
 int dqi_backlog_open(dqi_sock_tx *t, const dq_queue *q) {
     dqi_backlogs *l = &t->backlogs;
-    l->cap = q->session->conf.tx_meta_buffers;
+    l->cap = q->session->core.conf.tx_meta_buffers;
     l->packets_cap = q->conf.regions[0]->conf.num_bufs;
     l->waits = calloc(l->cap, sizeof *l->waits);
     l->backlogs = calloc(l->cap, sizeof *l->backlogs);

@@ -97,7 +97,7 @@ void dqi_gro_start(dqi_sock_rx *r) {
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 
-static uint8_t *at_off(const dqi_sock_rx *r, uint64_t off) { return r->queue->session->base + off; }
+static uint8_t *at_off(const dqi_sock_rx *r, uint64_t off) { return r->queue->session->core.base + off; }
 
 // Takes super-buffers into the stock up to n; returns its level.
 static uint32_t fill(dqi_sock_rx *r, uint32_t n) {

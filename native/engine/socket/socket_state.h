@@ -11,7 +11,7 @@
 
 #include "core/clock.h"
 #include "core/region.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "core/socket_addr.h"
 #include "engine/socket/socket_framing.h"
 #include "pipeline/conn.h"

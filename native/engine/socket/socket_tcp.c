@@ -16,7 +16,7 @@
 #define FRAMED_READS 16 // reads of one connection in a turn
 
 static uint8_t *packet_of(const dqi_sock_rx *r, uint32_t id) {
-    return r->queue->session->base + dqi_buf_off(r->region, id);
+    return r->queue->session->core.base + dqi_buf_off(r->region, id);
 }
 
 // Stores the peer's address with a packet, as for datagrams.
@@ -163,7 +163,7 @@ static uint32_t cut(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room, in
     int got = 0;
     while (n < room && (got = dqi_cut_next(&r->sock->framing, &c->cut, &at, &len)) > 0) {
         hold(r, c, b);
-        append(b, (uint64_t)(c->cut.base + at - r->queue->session->base), len, now);
+        append(b, (uint64_t)(c->cut.base + at - r->queue->session->core.base), len, now);
         bytes += len;
         n++;
     }

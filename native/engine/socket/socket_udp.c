@@ -19,7 +19,7 @@
 
 // Sets up message k to use buffer stock[k].
 static void point(dqi_sock_rx *r, uint32_t k) {
-    uint8_t *packet = r->queue->session->base + dqi_buf_off(r->region, r->stock[k]);
+    uint8_t *packet = r->queue->session->core.base + dqi_buf_off(r->region, r->stock[k]);
     struct msghdr *m = &r->msgs[k].msg_hdr;
     r->iov[k] = (struct iovec){.iov_base = packet, .iov_len = r->limit};
     m->msg_name = dqi_buf_peer(r->region, r->stock[k]);
@@ -227,7 +227,7 @@ static bool is_late(const dqi_sock_rx *r, int64_t stamp, int64_t ts, bool *stamp
     const dq_session *s = r->queue->session;
     int64_t stop = dqi_stop_time(s);
     // Of datagrams read during the stop, only those of a young session may lack timestamps.
-    if (r->looked_ns == 0) return ts >= stop && stop - s->start_ns > UNSTAMPED_NS;
+    if (r->looked_ns == 0) return ts >= stop && stop - s->core.start_ns > UNSTAMPED_NS;
     *stamped |= (stamp != 0 && stamp < r->looked_ns) || dq_now(s) - stop > UNSTAMPED_NS;
     return ts >= stop && *stamped;
 }

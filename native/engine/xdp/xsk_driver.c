@@ -2,13 +2,14 @@
 // eBPF program.
 #include "engine/xdp/xsk_driver.h"
 #include "core/err.h"
-#include "core/region.h"
 #include "engine/ethernet/kernel_groups.h"
+#include "packet/layers.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
+#include "core/region.h"
 #include "engine/xdp/steer_map.h"
 #include "engine/xdp/xsk.h"
-#include "packet/layers.h"
 #include "pipeline/actions.h"
-#include "pipeline/queue.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -151,7 +152,7 @@ static int open_queues(const dq_iface *i, xsk_port *x, dq_diag *diag) {
 
 static int open_device_queues(dqi_port *p, xsk_port *x, dq_diag *diag) {
     const dq_session *s = p->iface->session;
-    const dq_region *last = s->regions[s->n_regions - 1];
+    const dq_region *last = s->core.regions[s->core.n_regions - 1];
     x->n_bufs = last->first_id + last->conf.num_bufs;
     if (p->iface->n_rx > 0) x->with_kernel = calloc(x->n_bufs, 1);
     if (p->iface->n_rx > 0 && !x->with_kernel)

@@ -3,9 +3,10 @@
 // A frame longer than a chunk occupies several. The buffers of such frames, and of all frames that
 // ethernet_rx.c copies, return to the kernel at the release; a frame in one buffer of the queue's own region
 // is passed on in place, and the pool supplies the kernel with another buffer.
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "core/region.h"
 #include "engine/xdp/xsk.h"
-#include "pipeline/queue.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -74,7 +75,7 @@ static void take(dqi_port_queue *l, dqi_piece *out, uint32_t n) {
             spare--;
         else
             x->loaned[x->n_loaned++] = id;
-        out[k] = (dqi_piece){.data = l->port->iface->session->base + d->addr,
+        out[k] = (dqi_piece){.data = l->port->iface->session->core.base + d->addr,
                              .len = d->len,
                              .buf = away ? id : DQI_NO_BUF,
                              .more = more};

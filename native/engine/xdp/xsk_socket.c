@@ -1,6 +1,6 @@
 // xsk_socket.c: AF_XDP sockets: UMEM, rings, bind (Documentation/networking/af_xdp.rst).
 #include "core/err.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "engine/xdp/xsk.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@
 static int register_umem(const xsk_port *p, const dq_session *s, int fd) {
     struct xdp_umem_reg reg;
     memset(&reg, 0, sizeof reg);
-    reg.addr = (uint64_t)(uintptr_t)s->base;
-    reg.len = s->arena_bytes;
+    reg.addr = (uint64_t)(uintptr_t)s->core.base;
+    reg.len = s->core.arena_bytes;
     reg.chunk_size = p->plan.chunk;
     return setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof reg) == 0 ? 0 : errno;
 }
@@ -97,7 +97,7 @@ static int fail(const xsk_port *p, const dq_iface *i, int err, const char *what,
             diag, DQ_ESYS - err,
             "interface %s: AF_XDP on %s: %llu MiB of packet memory can't be locked; hint: lower num_bufs, "
             "or raise ulimit -l",
-            name, p->device, (unsigned long long)(i->session->arena_bytes >> 20));
+            name, p->device, (unsigned long long)(i->session->core.arena_bytes >> 20));
     default:
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: %s", what, strerror(err));
     }

@@ -13,6 +13,7 @@
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
 #include "pipeline/stage_queue.h"
+#include "pipeline/session.h"
 #include "writer/dq_writer.h"
 
 #include <errno.h>
@@ -140,8 +141,8 @@ static void add_queue(dq_gn *g, const dq_queue *q) {
 // With the loop engine, which passes buffers by reference, packets may be in senders' buffers: adds regions
 // like the queue's.
 static void add_like(dq_gn *g, const dq_queue *q) {
-    for (uint32_t k = 0; k < g->session->n_regions; k++) {
-        dq_region *r = g->session->regions[k];
+    for (uint32_t k = 0; k < g->session->core.n_regions; k++) {
+        dq_region *r = g->session->core.regions[k];
         bool like = false;
         for (uint32_t s = 0; s < q->conf.n_regions; s++)
             like = like || (q->conf.regions[s]->conf.kind == r->conf.kind &&
@@ -152,7 +153,7 @@ static void add_like(dq_gn *g, const dq_queue *q) {
 
 static gn_region row_of(const dq_gn *g, uint32_t k) {
     const dq_region *r = g->bound[k];
-    const uint8_t *at = r->cpu ? g->session->base + r->offset : r->device;
+    const uint8_t *at = r->cpu ? g->session->core.base + r->offset : r->device;
     return (gn_region){.base = (uintptr_t)at,
                        .bytes = dqi_region_bytes(r),
                        .stride = r->stride,

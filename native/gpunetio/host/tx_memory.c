@@ -2,6 +2,7 @@
 // between the kernel's regions. The CPU executes them in the order of tickets; long ones in parts, so that
 // other rings progress meanwhile.
 #include "gpunetio/host/tx_memory.h"
+#include "pipeline/session.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 static uint8_t *at(const dqi_gn_tx *t, gn_u64 place) {
     const dq_region *r = t->gn->bound[gn_place_region(place)];
-    return r->cpu ? t->gn->session->base + r->offset + gn_place_offset(place) : NULL;
+    return r->cpu ? t->gn->session->core.base + r->offset + gn_place_offset(place) : NULL;
 }
 
 int dqi_gn_memory_fault(const dqi_gn_tx *t, const gn_desc *d) {

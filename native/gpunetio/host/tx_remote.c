@@ -7,6 +7,7 @@
 #include "core/region.h"
 #include "pipeline/op.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <string.h>
 
@@ -38,7 +39,7 @@ static bool part_of(dqi_gn_tx *t, uint64_t *offset) {
 }
 
 static uint8_t *bytes_of(const dqi_gn_tx *t, uint64_t offset) {
-    return t->gn->session->base + t->queue->conf.regions[0]->offset + offset;
+    return t->gn->session->core.base + t->queue->conf.regions[0]->offset + offset;
 }
 
 // Builds an operation between a place of the kernel and one of the peer.

@@ -4,6 +4,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
+#include "pipeline/session.h"
 
 static bool is_read(const dq_queue *q) { return atomic_load_explicit(&q->consumed, memory_order_relaxed); }
 

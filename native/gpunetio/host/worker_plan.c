@@ -5,6 +5,7 @@
 #include "core/region.h"
 #include "cuda/memory.h"
 #include "gpunetio/host/worker.h"
+#include "pipeline/session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +75,7 @@ int dqi_worker_pack(const dq_gn *g, const dq_kernel *k, const dq_grid *grid, con
                     uint32_t n, dqi_worker_kit *out, dq_diag *diag) {
     dqi_worker_plan *p = &out->plan;
     const dq_session *s = g->session;
-    const int files[DQI_FILES] = {k->file, s->fds[0], s->fds[1], dqi_shared_file()};
+    const int files[DQI_FILES] = {k->file, s->core.fds[0], s->core.fds[1], dqi_shared_file()};
     uint8_t none[1]; // numbers and arrays need no scratch memory
     if (dqi_shared_file() < 0)
         return dqi_fail(diag, DQ_NOT_SUPPORTED,

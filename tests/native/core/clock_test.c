@@ -1,6 +1,6 @@
 // clock_test.c: kernel stamps on the session's clock while the wall clock is stepped under them.
 #include "core/clock.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "socket_rig.h"
 
 #define MS INT64_C(1000000)
@@ -102,7 +102,7 @@ static void any_steps_keep_the_order(void) {
 // A session whose start lies elsewhere than the wall clock is one under which that was stepped.
 static void packets_have_session_times(int64_t start_ns, uint32_t n_bufs) {
     rig r = rig_new(n_bufs, 256);
-    r.s->conf.start_ns = start_ns;
+    r.s->core.conf.start_ns = start_ns;
     dqi_clock_start(r.s);
     dq_iface_conf c = rig_conf("udp", DQ_PROTO_UDP, 1, "127.0.0.1", 0, "", 0);
     dq_iface *i = rig_iface(&r, &c);
@@ -133,8 +133,8 @@ static void sessions_keep_their_time(void) {
 // Time that passes between the reading of a start and the making of its session is not lost.
 static void start_may_be_old(void) {
     rig r = rig_new(64, 256);
-    r.s->conf.start_ns = T0;
-    r.s->conf.mono_ns = dqi_mono_ns() - 10 * S;
+    r.s->core.conf.start_ns = T0;
+    r.s->core.conf.mono_ns = dqi_mono_ns() - 10 * S;
     dqi_clock_start(r.s);
     DQ_EQ(dq_start_ns(r.s), T0);
     DQ_CHECK(dq_now(r.s) >= T0 + 10 * S);

@@ -1,6 +1,7 @@
 // peers_test.c: who sent each packet is kept beside the packets, by buffer, from when somebody needs it.
 #include "bed.h"
 #include "core/peers.h"
+#include "pipeline/session.h"
 
 #include <arpa/inet.h>
 
@@ -37,7 +38,7 @@ static void kept_where_asked_for(void) {
     DQ_CHECK(dqi_burst_peer_addr(x, 0) == first);
     check_peer(x, 0, ""); // not known yet
     for (uint32_t i = 0; i < 4; i++) {
-        uint8_t before[DQ_HEADROOM], *head = b.s->base + x->off[0][i] - DQ_HEADROOM;
+        uint8_t before[DQ_HEADROOM], *head = b.s->core.base + x->off[0][i] - DQ_HEADROOM;
         memcpy(before, head, sizeof before);
         *dqi_burst_peer_addr(x, i) = address(i);
         DQ_EQ_BYTES(head, before, sizeof before); // packet memory is the packets' alone

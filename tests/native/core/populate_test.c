@@ -1,7 +1,7 @@
 // populate_test.c: which memory is there before its first use, by the kernel's own account (mincore).
 #include "bed.h"
 #include "core/populate.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -64,7 +64,7 @@ static uint64_t there(const char *engine, int proto) {
     dq_queue *q;
     bed_must(dq_queue_add(i, &qc, &q, &d), &d, "queue");
     bed_must(dq_session_open(s, &d), &d, "open");
-    uint64_t share = 100 * resident(s->base, s->arena_bytes) / (s->arena_bytes / PAGE);
+    uint64_t share = 100 * resident(s->core.base, s->core.arena_bytes) / (s->core.arena_bytes / PAGE);
     dq_session_close(s);
     return share;
 }

@@ -2,6 +2,7 @@
 #include "bed.h"
 #include "core/cgroup.h"
 #include "core/region.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -140,7 +141,7 @@ static void side_array(void) {
     dq_region_info info;
     for (int round = 0; round < 3; round++) { // a buffer that comes back starts with one holder again
         DQ_EQ(dqi_bufs_alloc(r, ids, 4), 4);
-        memset(s->base + dqi_buf_off(r, ids[0]), 0xff, 256); // counts lie elsewhere
+        memset(s->core.base + dqi_buf_off(r, ids[0]), 0xff, 256); // counts lie elsewhere
         dqi_buf_hold(r, ids[0]);
         dqi_buf_hold(r, ids[0]);
         dqi_bufs_free(s, ids, 4);
@@ -180,7 +181,7 @@ static void huge_or_a_note(void) {
     uint32_t ids[64];
     DQ_EQ(dqi_bufs_alloc(r, ids, 64), 64);
     for (uint32_t i = 0; i < 64; i++)
-        memset(s->base + dqi_buf_off(r, ids[i]), 1, 4000);
+        memset(s->core.base + dqi_buf_off(r, ids[i]), 1, 4000);
     dqi_bufs_free(s, ids, 64);
     dq_region_read(small, &info);
     DQ_CHECK(!info.huge);
@@ -212,7 +213,7 @@ static void huge_falls_back(void) {
     DQ_CHECK(!info.huge && report_has(s, "giant", "small pages") && report_has(s, "giant", "hint"));
     uint32_t id;
     DQ_EQ(dqi_bufs_alloc(r, &id, 1), 1);
-    memset(s->base + dqi_buf_off(r, id), 1, 2000000);
+    memset(s->core.base + dqi_buf_off(r, id), 1, 2000000);
     dqi_bufs_free(s, &id, 1);
     DQ_EQ(dq_session_close(s), 0);
 }
@@ -228,7 +229,7 @@ static void affinity_is_a_wish(void) {
         open_it(s);
         uint32_t ids[5];
         DQ_EQ(dqi_bufs_alloc(r, ids, 5), 5);
-        memset(s->base + dqi_buf_off(r, ids[4]), 1, 3000);
+        memset(s->core.base + dqi_buf_off(r, ids[4]), 1, 3000);
         dqi_bufs_free(s, ids, 5);
         DQ_EQ(dq_session_close(s), 0);
     }

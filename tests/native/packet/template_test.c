@@ -1,6 +1,9 @@
 // template_test.c: packets made from a template: fields that change, their wrap and range, seeds, checksums
 // (verified by a slow sum of our own), refusals.
 #include "bed.h"
+#include "frames.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "core/region.h"
 #include "frames.h"
 #include "packet/template.h"
@@ -189,15 +192,15 @@ static void neighbours_are_packed(void) {
         x->bufs[0][40] = x->bufs[0][BATCH - 1]; // two runs: 40 neighbours, and a stranger
         x->off[0][40] = x->off[0][BATCH - 1];
         x->n = x->n_bufs = 41;
-        memset(x->session->base + start, 0xee, 40 * LEN);
-        memset(x->session->base + x->off[0][40], 0xee, LEN);
+        memset(x->session->core.base + start, 0xee, 40 * LEN);
+        memset(x->session->core.base + x->off[0][40], 0xee, LEN);
         dqi_template_write(t, x, &s);
         for (uint32_t i = 0; i < 40; i++)
             DQ_EQ(x->off[0][i], start + i * LEN);
         DQ_CHECK(x->off[0][40] > start + 41 * LEN);
         for (uint32_t i = 0; i < 41; i++) {
             bool written = round == 0 || (round == 2 && i < 40);
-            DQ_EQ(x->session->base[x->off[0][i] + LEN - 1], written ? f[LEN - 1] : 0xee);
+            DQ_EQ(x->session->core.base[x->off[0][i] + LEN - 1], written ? f[LEN - 1] : 0xee);
         }
         DQ_EQ(x->bytes, 41 * LEN);
         x->bufs[0][40] = x->bufs[0][39] + 1;
@@ -223,11 +226,11 @@ static void held_where_they_lie(void) {
         uint64_t off[BATCH];
         memcpy(off, x->off[0], sizeof off);
         for (uint32_t i = 0; i < BATCH; i++)
-            memset(x->session->base + off[i], 0xee, LEN);
+            memset(x->session->core.base + off[i], 0xee, LEN);
         dqi_template_write(t, x, &s);
         DQ_EQ(memcmp(off, x->off[0], sizeof off), 0);
         for (uint32_t i = 0; i < BATCH; i++) {
-            const uint8_t *p = x->session->base + off[i];
+            const uint8_t *p = x->session->core.base + off[i];
             DQ_EQ(p[LEN - 1], round == 0 || i == 3 ? f[LEN - 1] : 0xee);
             DQ_EQ(bits(p, 60 * 8, 16), round * BATCH + i);
         }

@@ -2,7 +2,7 @@
 // beside the other.
 #include "bed_pipe.h"
 #include "core/burst.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/finish.h"
 #include "pipeline/stage.h"
 

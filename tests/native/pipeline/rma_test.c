@@ -3,7 +3,7 @@
 #include "bed_pipe.h"
 #include "core/region.h"
 #include "core/ring.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/conn_table.h"
 #include "pipeline/dq_rma.h"
 #include "pipeline/engine.h"

@@ -3,7 +3,7 @@
 #include "bed_pipe.h"
 #include "core/burst.h"
 #include "core/err.h"
-#include "core/session.h"
+#include "pipeline/session.h"
 #include "pipeline/stage_queue.h"
 
 #define DELAY_NS INT64_C(3000000)

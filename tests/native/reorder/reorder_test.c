@@ -2,6 +2,7 @@
 // runtime/session/contract holds it to a model; here are time and ends.
 #include "core/region.h"
 #include "reorder_rig.h"
+#include "pipeline/session.h"
 
 static void in_order(void) {
     BED_EACH_MODE(m) {
@@ -167,7 +168,7 @@ static void gaps_are_kept(void) {
     rig_open(&r, (bed_conf){0}, c);
     const dq_region *region = r.b.more;
     for (uint32_t k = 0; k < region->conf.num_bufs; k++)
-        memset(r.b.s->base + dqi_buf_off(region, region->first_id + k), 0xee, SLOTS * PAYLOAD);
+        memset(r.b.s->core.base + dqi_buf_off(region, region->first_id + k), 0xee, SLOTS * PAYLOAD);
     rig_start(&r);
     send_two(&r);
     rig_close(&r);

@@ -2,6 +2,8 @@
 // script hands over, and that virtual time stands still while the consumer is at work.
 #include "bed_pipe.h"
 
+#include <pthread.h>
+
 #define TAGGED 77
 
 static dq_stage *outlet(bed *b, uint32_t depth, int policy) {

@@ -154,7 +154,7 @@ static void selections_hold_their_parents(void) {
     for (uint32_t i = 0; i < 4; i++)
         fill_seg(b, 0, i, 20, i);
     static const uint32_t one[] = {2};
-    r.s->picks_cap = 1; // a session without queues has room for no more
+    r.s->core.picks_cap = 1; // a session without queues has room for no more
     DQ_EQ(dq_burst_pick(b, one, 1, &some), DQ_OK);
     dq_burst_unref(b);
     push(st, &node, some);

@@ -13,6 +13,7 @@
 #include "pipeline/stage.h"
 #include "program/dq_program.h"
 #include "reorder/dq_reorder.h"
+#include "pipeline/session.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -169,7 +170,7 @@ static void rig_close(rig *r) {
 static void renumber(rig *r, const dq_burst *b) {
     for (uint32_t i = 0; i < BURST; i++) {
         uint64_t number = htobe64(r->number++);
-        memcpy(r->s->base + b->off[0][i] + r->head - 8, &number, sizeof number);
+        memcpy(r->s->core.base + b->off[0][i] + r->head - 8, &number, sizeof number);
     }
 }
 
@@ -185,12 +186,12 @@ static bool reorder_round(rig *r) {
 }
 
 static void copy_round(rig *r, uint32_t payload) {
-    uint8_t *to = r->s->base + dqi_buf_off(r->blocks, r->blocks->first_id);
+    uint8_t *to = r->s->core.base + dqi_buf_off(r->blocks, r->blocks->first_id);
     for (uint32_t k = 0; k < r->bursts; k++)
         for (uint32_t i = 0; i < BURST; i++) {
             uint64_t block = r->at / BLOCK % BLOCKS;
-            memcpy(to + block * r->blocks->stride + r->at % BLOCK, r->s->base + r->in[k]->off[0][i] + r->head,
-                   payload);
+            memcpy(to + block * r->blocks->stride + r->at % BLOCK,
+                   r->s->core.base + r->in[k]->off[0][i] + r->head, payload);
             r->at += payload;
         }
 }

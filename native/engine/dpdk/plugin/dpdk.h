@@ -4,8 +4,8 @@
 
 #include "core/burst.h"
 #include "core/region.h"
-#include "core/session.h"
 #include "engine/dpdk/dpdk_abi.h"
+#include "pipeline/session.h"
 #include "packet/transform.h"
 
 #include <rte_ethdev.h>

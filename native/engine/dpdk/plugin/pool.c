@@ -224,11 +224,11 @@ static const char *unfit_for_dpdk(const bound *b, const dq_region *r) {
 
 static int bind_all(bound *b, dq_diag *diag) {
     int err = DQ_OK;
-    for (uint32_t i = 0; err == DQ_OK && i < b->session->n_regions; i++, b->n++) {
-        if (unfit_for_dpdk(b, b->session->regions[i])) continue;
-        b->pools[i].pinned = any_pci(b->session) || gpu_has(b->session->regions[i]);
-        err = pool_open(&b->pools[i], b->session->regions[i], diag);
-        if (err == DQ_OK && b->physical && b->session->regions[i]->cpu)
+    for (uint32_t i = 0; err == DQ_OK && i < b->session->core.n_regions; i++, b->n++) {
+        if (unfit_for_dpdk(b, b->session->core.regions[i])) continue;
+        b->pools[i].pinned = any_pci(b->session) || gpu_has(b->session->core.regions[i]);
+        err = pool_open(&b->pools[i], b->session->core.regions[i], diag);
+        if (err == DQ_OK && b->physical && b->session->core.regions[i]->cpu)
             err = find_addresses(&b->pools[i], diag);
     }
     return err;

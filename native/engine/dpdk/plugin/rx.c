@@ -120,7 +120,7 @@ static inline bool is_plain(const struct rte_mempool *mp, const struct rte_mbuf 
 
 // Appends frames to b, up to the first that is not plain; returns their number.
 static uint32_t append(const pool *pl, struct rte_mbuf *const *frames, uint32_t n, dq_burst *b) {
-    const uint8_t *const base = b->session->base, *const start = base + pl->region->offset;
+    const uint8_t *const base = b->session->core.base, *const start = base + pl->region->offset;
     const struct rte_mempool *const mp = pl->mp;
     const uint64_t inverse = pl->inverse;
     const uint32_t first = pl->region->first_id, k = b->n;
@@ -168,7 +168,7 @@ static uint32_t append_handles(const pool *pl, uint32_t n, dq_burst *b) {
 void rx_columns(dq_burst *b) {
     const dpdk_port *d = dpdk_of(dqi_port_of(b->queue->iface));
     struct rte_mbuf **frames = frames_of(b);
-    const uint8_t *base = b->session->base;
+    const uint8_t *base = b->session->core.base;
     for (uint32_t i = 0; i < b->n; i++) {
         const struct rte_mbuf *m = frames[i];
         b->off[0][i] = m ? (uint64_t)((const uint8_t *)m->buf_addr - base) + m->data_off : 0;

@@ -9,6 +9,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -91,7 +92,7 @@ static void send_frames(rig *r, uint32_t first, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t len = length_of(first + i);
         dq_burst_set_len(b, 0, i, len);
-        make(r->s->base + b->off[0][i], len, first + i);
+        make(r->s->core.base + b->off[0][i], len, first + i);
     }
     DQ_EQ(dq_tx_send(r->tx, b), DQ_OK);
     for (int k = 0; k < 1000000 && dqi_gauge_get(&r->tx->held) > 0; k++)
@@ -112,8 +113,8 @@ static uint32_t take_frames(rig *r, uint32_t n, uint32_t *next) {
             uint8_t want[1600];
             make(want, length_of(*next), *next);
             DQ_EQ(b->len[0][i], length_of(*next));
-            DQ_EQ_BYTES(r->s->base + b->off[0][i], want, b->len[0][i]);
-            DQ_CHECK(b->ts[i] > r->s->start_ns && b->ts[i] <= dq_now(r->s));
+            DQ_EQ_BYTES(r->s->core.base + b->off[0][i], want, b->len[0][i]);
+            DQ_CHECK(b->ts[i] > r->s->core.start_ns && b->ts[i] <= dq_now(r->s));
         }
         dqi_add(&r->rx->c.out, b->n);
         dq_burst_unref(b);
@@ -199,7 +200,7 @@ static void unfinished_checksum(void) {
     dq_burst *b = take_one(&r);
     DQ_EQ(b->n, 1);
     if (b->n == 1) {
-        const uint8_t *got = r.s->base + b->off[0][0];
+        const uint8_t *got = r.s->core.base + b->off[0][0];
         DQ_CHECK(dqi_parse(got, b->len[0][0], &k) && dqi_csum_ok(got, &k));
         DQ_CHECK(memcmp(got + 50, p + 50, 2) != 0);
     }
@@ -270,7 +271,7 @@ static void unfinished_checksum_of_zero(void) {
     send_unfinished(&udp, p, sizeof p);
     dq_burst *b = take_one(&r);
     DQ_EQ(b->n, 1);
-    if (b->n == 1) DQ_EQ(dqi_be16(r.s->base + b->off[0][0] + 60), 0xffff);
+    if (b->n == 1) DQ_EQ(dqi_be16(r.s->core.base + b->off[0][0] + 60), 0xffff);
     dq_burst_unref(b);
     rig_close(&r);
 }
@@ -290,7 +291,7 @@ static void tags_come_back(void) {
         dq_burst *b = take_one(&r);
         DQ_EQ(b->n, 1);
         DQ_EQ(b->n == 1 ? b->len[0][0] : 0, sizeof p);
-        if (b->n == 1 && b->len[0][0] == sizeof p) DQ_EQ_BYTES(r.s->base + b->off[0][0], p, sizeof p);
+        if (b->n == 1 && b->len[0][0] == sizeof p) DQ_EQ_BYTES(r.s->core.base + b->off[0][0], p, sizeof p);
         dq_burst_unref(b);
     }
     rig_close(&r);

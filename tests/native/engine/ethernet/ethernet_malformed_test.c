@@ -3,6 +3,8 @@
 // buffer, lies memory that nobody may read (address sanitizer) or write (elsewhere).
 #include "ethernet_rig.h"
 
+#include "pipeline/actions.h"
+#include "pipeline/session.h"
 #include "frames.h"
 #include "neighbour/membership.h"
 #include "neighbour/neigh.h"
@@ -86,7 +88,7 @@ static void hand_out(uint64_t *seed, const uint8_t *p, uint32_t len) {
 
 // Where buffer id of a region ends; nothing but packets may be touched before that.
 static uint8_t *end_of(const dq_session *s, const dq_region *r, uint32_t id) {
-    return s->base + dqi_buf_off(r, id) - DQ_HEADROOM + r->stride;
+    return s->core.base + dqi_buf_off(r, id) - DQ_HEADROOM + r->stride;
 }
 
 // Puts the frame on device queue 0 in a buffer of the queues' region, guarded behind it.
@@ -94,7 +96,7 @@ static void hand_out_in_place(const rig *r, const uint8_t *p, uint32_t len) {
     fake_queue *l = &fake[0];
     uint32_t id;
     DQ_EQ(dqi_bufs_alloc(r->region[0], &id, 1), 1);
-    uint8_t *to = r->s->base + dqi_buf_off(r->region[0], id);
+    uint8_t *to = r->s->core.base + dqi_buf_off(r->region[0], id);
     memcpy(to, p, len);
     ASAN_POISON_MEMORY_REGION(to + len, (size_t)(end_of(r->s, r->region[0], id) - to - len));
     l->pieces[l->n++] = (dqi_piece){.data = to, .len = len, .buf = id};
@@ -106,7 +108,7 @@ static void hand_out_in_place(const rig *r, const uint8_t *p, uint32_t len) {
 static void guard(const rig *r, const dq_burst *b) {
     for (uint32_t i = 0; i < b->n; i++)
         for (uint32_t k = 0; k < b->nseg; k++) {
-            uint8_t *end = r->s->base + b->off[k][i] + b->len[k][i];
+            uint8_t *end = r->s->core.base + b->off[k][i] + b->len[k][i];
             size_t rest = (size_t)(end_of(r->s, r->region[k], b->bufs[k][i]) - end);
             ASAN_UNPOISON_MEMORY_REGION(end, rest);
             memset(end, CANARY, rest);
@@ -118,7 +120,7 @@ static void guard(const rig *r, const dq_burst *b) {
 static void unguard(const rig *r, const dq_burst *b) {
     for (uint32_t i = 0; i < b->n; i++)
         for (uint32_t k = 0; k < b->nseg; k++) {
-            uint8_t *at = r->s->base + b->off[k][i] + b->len[k][i],
+            uint8_t *at = r->s->core.base + b->off[k][i] + b->len[k][i],
                     *end = end_of(r->s, r->region[k], b->bufs[k][i]);
             ASAN_UNPOISON_MEMORY_REGION(at, (size_t)(end - at));
             while (at < end && *at == CANARY)

@@ -1,5 +1,7 @@
 // ethernet_test.c: the common part of raw Ethernet engines (ethernet.h) over a driver that hands out frames
 // from a list.
+#include "pipeline/actions.h"
+#include "pipeline/session.h"
 #include "core/clock.h"
 #include "ethernet_rig.h"
 #include "pipeline/actions.h"
@@ -36,7 +38,7 @@ static dqi_piece *add(uint32_t from, uint32_t seq, uint32_t len, uint16_t port, 
 
 static uint32_t seq_of(const dq_burst *b, uint32_t i) {
     uint32_t seq;
-    memcpy(&seq, b->session->base + b->off[0][i] + 42, sizeof seq);
+    memcpy(&seq, b->session->core.base + b->off[0][i] + 42, sizeof seq);
     return seq;
 }
 
@@ -129,8 +131,8 @@ static void split_in_two(void) {
     DQ_EQ(take(r.q[0], &b), 2);
     DQ_EQ(b->len[0][0], 64);
     DQ_EQ(b->len[1][0], 86);
-    DQ_EQ_BYTES(b->session->base + b->off[0][0], p->data, 64);
-    DQ_EQ_BYTES(b->session->base + b->off[1][0], p->data + 64, 86);
+    DQ_EQ_BYTES(b->session->core.base + b->off[0][0], p->data, 64);
+    DQ_EQ_BYTES(b->session->core.base + b->off[1][0], p->data + 64, 86);
     DQ_EQ(b->len[0][1], 60);
     DQ_EQ(b->len[1][1], 0);
     DQ_EQ(b->bytes, 210);
@@ -153,7 +155,7 @@ static void tag_put_back(void) {
     DQ_EQ(take(r.q[0], &b), 1);
     DQ_EQ(b->len[0][0], 64);
     DQ_EQ(b->flow[0], 5);
-    DQ_EQ_BYTES(b->session->base + b->off[0][0], "\2\0\0\0\0\2\2\0\0\0\0\1\x81\0\0\x09\x08\0\x45", 19);
+    DQ_EQ_BYTES(b->session->core.base + b->off[0][0], "\2\0\0\0\0\2\2\0\0\0\0\1\x81\0\0\x09\x08\0\x45", 19);
     dq_burst_unref(b);
     DQ_EQ(line_of(&r, DQ_LINE_WIRE, 0).dropped[DQ_DROP_NO_FLOW], 2);
     rig_close(&r);
@@ -170,7 +172,7 @@ static void left_in_place(void) {
     DQ_EQ(dqi_bufs_alloc(r.region[0], ids, 4), 4);
     for (uint32_t k = 0; k < 4; k++) {
         dqi_piece *p = add(0, k, 60, k < 2 ? 1000 : 9, 0);
-        uint8_t *place = r.s->base + dqi_buf_off(r.region[0], ids[k]) + 40;
+        uint8_t *place = r.s->core.base + dqi_buf_off(r.region[0], ids[k]) + 40;
         memcpy(place, p->data, p->len);
         p->data = place;
         p->buf = ids[k];
@@ -211,7 +213,7 @@ static void done_by_the_device(void) {
         }
         dqi_piece *there = &fake[0].pieces[2];
         DQ_EQ(dqi_bufs_alloc(r.region[0], &there->buf, 1), 1);
-        uint8_t *place = r.s->base + dqi_buf_off(r.region[0], there->buf);
+        uint8_t *place = r.s->core.base + dqi_buf_off(r.region[0], there->buf);
         there->data = memcpy(place, there->data, there->len);
         dq_burst *b = dqi_burst_get(r.q[0]->bursts);
         DQ_EQ(dqi_eth_rx(r.q[0], &b, 32), 4);
@@ -222,9 +224,9 @@ static void done_by_the_device(void) {
             DQ_EQ(seq_of(b, k), k == 0 ? 0 : k + 1);
             DQ_EQ(b->flow[k], 5);
             DQ_EQ(b->len[0][k], 60);
-            DQ_EQ_BYTES(b->session->base + b->off[0][k] + 12, "\x08\0\x45", 3);
+            DQ_EQ_BYTES(b->session->core.base + b->off[0][k] + 12, "\x08\0\x45", 3);
         }
-        DQ_EQ(b->off[0][1], (uint64_t)(place - r.s->base));
+        DQ_EQ(b->off[0][1], (uint64_t)(place - r.s->core.base));
         dq_burst_unref(b);
         dq_line l = line_of(&r, DQ_LINE_RX, 0);
         DQ_EQ(l.dropped[DQ_DROP_BAD_TUNNEL], 1);
@@ -237,7 +239,7 @@ static void done_by_the_device(void) {
 static void add_part(rig *r, uint32_t region, const uint8_t *data, uint32_t len, bool more) {
     uint32_t id;
     DQ_EQ(dqi_bufs_alloc(r->region[region], &id, 1), 1);
-    uint8_t *place = r->s->base + dqi_buf_off(r->region[region], id);
+    uint8_t *place = r->s->core.base + dqi_buf_off(r->region[region], id);
     memcpy(place, data, len);
     fake[0].pieces[fake[0].n++] = (dqi_piece){.data = place, .len = len, .buf = id, .more = more, .ts = 1};
 }
@@ -266,8 +268,8 @@ static void left_split(void) {
     for (uint32_t k = 0; k < 3; k++) {
         DQ_EQ(b->len[0][k], 64);
         DQ_EQ(b->len[1][k], lens[k] - 64);
-        DQ_EQ_BYTES(b->session->base + b->off[0][k], frame, 64);
-        DQ_EQ_BYTES(b->session->base + b->off[1][k], frame + 64, lens[k] - 64);
+        DQ_EQ_BYTES(b->session->core.base + b->off[0][k], frame, 64);
+        DQ_EQ_BYTES(b->session->core.base + b->off[1][k], frame + 64, lens[k] - 64);
     }
     dq_burst_unref(b);
     DQ_EQ(line_of(&r, DQ_LINE_RX, 0).extra[DQ_EXTRA_COPIED], 2);

@@ -4,6 +4,7 @@
 #include "core/burst.h"
 #include "core/region.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "reorder/dq_reorder.h"
 #include "reorder_rig.h"
 #include "writer/dq_writer.h"
@@ -60,7 +61,7 @@ static void handled(void) {
     DQ_EQ(v.device_only, 2);
     DQ_EQ(v.len[0][0], HEAD);
     DQ_EQ(v.len[1][0], 600 - HEAD);
-    DQ_CHECK(v.off[1][0] >= b.s->arena_bytes);
+    DQ_CHECK(v.off[1][0] >= b.s->core.arena_bytes);
     DQ_EQ(dq_burst_pick(x, odd, 3, &some), DQ_OK);
     dq_burst_view(some, &v);
     DQ_EQ(v.device_only, 2);

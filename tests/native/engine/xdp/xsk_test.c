@@ -4,6 +4,10 @@
 #include "bed_frame.h"
 
 #include "core/clock.h"
+#include "pipeline/engine.h"
+#include "packet/packet.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "core/region.h"
 #include "engine/xdp/steer_map.h"
 #include "engine/xdp/xsk.h"
@@ -233,7 +237,7 @@ static void send_by(const rig *r, uint32_t from, uint32_t k, uint64_t first, uin
     for (uint32_t i = 0; i < n; i++) {
         uint32_t len = length_of(r, first + i);
         dq_burst_set_len(b, 0, i, len);
-        bed_frame(r->s->base + b->off[0][i], len, (uint16_t)(1000 + k), (uint16_t)(PORT + k), first + i);
+        bed_frame(r->s->core.base + b->off[0][i], len, (uint16_t)(1000 + k), (uint16_t)(PORT + k), first + i);
     }
     DQ_EQ(dq_tx_send(q, b), DQ_OK);
     const int64_t until = dqi_mono_ns() + INT64_C(20000000000);
@@ -257,7 +261,7 @@ static uint32_t take_frames(const rig *r, uint32_t k, uint32_t n, uint64_t *next
             uint32_t len = length_of(r, *next);
             bed_frame(want, len, (uint16_t)(1000 + k), (uint16_t)(PORT + k), *next);
             DQ_EQ(b->len[0][i], len);
-            DQ_EQ_BYTES(r->s->base + b->off[0][i], want, len);
+            DQ_EQ_BYTES(r->s->core.base + b->off[0][i], want, len);
             DQ_EQ(b->flow[i], 1 + k);
         }
         dqi_add(&q->c.out, b->n);

@@ -5,6 +5,7 @@
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
+#include "pipeline/session.h"
 #include "rig.h"
 
 #define DESCRIPTORS 100000u
@@ -16,7 +17,7 @@
 static _Alignas(64) uint8_t far_memory[FAR];
 
 static void far_away(const dq_session *s, const dq_rma *m) {
-    uint8_t *local = s->base + m->region->offset + m->offset, *remote = (uint8_t *)(uintptr_t)m->remote;
+    uint8_t *local = s->core.base + m->region->offset + m->offset, *remote = (uint8_t *)(uintptr_t)m->remote;
     uint64_t was;
     if (m->kind == DQ_RMA_WRITE) memcpy(remote, local, m->length);
     if (m->kind == DQ_RMA_READ) memcpy(local, remote, m->length);

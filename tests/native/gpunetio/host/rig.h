@@ -6,6 +6,7 @@
 #include "gpunetio/device/gn_check.h"
 #include "gpunetio/host/context.h"
 #include "writer/dq_writer.h"
+#include "pipeline/session.h"
 
 #include <unistd.h>
 
@@ -84,7 +85,7 @@ static inline void rig_close(rig *r) {
 // The row of region "more".
 static inline uint32_t rig_row(const rig *r) { return dqi_gn_row(r->gn, r->b.more); }
 static inline uint8_t *rig_bytes(const rig *r, uint64_t offset) {
-    return r->b.s->base + r->b.more->offset + offset;
+    return r->b.s->core.base + r->b.more->offset + offset;
 }
 // Where packet buffer k of region "more" begins.
 static inline uint64_t rig_buf(const rig *r, uint64_t k) {

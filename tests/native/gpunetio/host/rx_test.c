@@ -1,5 +1,6 @@
 // rx_test.c: the receive proxy, and what scripts take from semaphores.
 #include "rig.h"
+#include "pipeline/session.h"
 
 #define EACH_REAL_MODE(m) for (bed_mode m = BED_DIRECT; m <= BED_WORKER && (bed_case(__func__, m), true); m++)
 
@@ -14,7 +15,7 @@ static void read_all(rig *r, reader *x, bool give) {
     gn_u64 w[GN_RX_WORDS];
     while (gn_read(rx->slots[gn_index(x->next, rx->log2)].w, GN_RX_WORDS, gn_lap(x->next, rx->log2), w)) {
         const dq_region *of = r->gn->bound[gn_place_region(w[0])];
-        const uint8_t *p = r->b.s->base + of->offset + gn_place_offset(w[0]);
+        const uint8_t *p = r->b.s->core.base + of->offset + gn_place_offset(w[0]);
         uint32_t len = (uint32_t)(w[1] >> 32);
         uint8_t want[2048];
         uint64_t seq = 0;

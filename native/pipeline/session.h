@@ -6,52 +6,29 @@
 #ifndef DQI_SESSION_H
 #define DQI_SESSION_H
 
-#include "core/dq_core.h"
-#include "core/atomics.h"
+#include "core/core.h"
 
 #include <pthread.h>
 
-typedef struct dqi_burst_pool dqi_burst_pool;
 typedef struct dqi_poller dqi_poller;
-typedef struct dqi_cuda_memory dqi_cuda_memory; // cuda/memory.h
 
 #define DQI_MAX_IFACES       64
-#define DQI_MAX_REGIONS      256
 #define DQI_MAX_STAGES       1024
 #define DQI_MAX_STAGE_QUEUES 64
-#define DQI_MAX_NOTES        256
 #define DQI_MAX_WORKERS      256
 
 typedef enum dqi_state { DQI_NEW, DQI_OPEN, DQI_STARTED, DQI_STOPPED, DQI_FINISHED } dqi_state;
 
 struct dq_session {
-    dq_session_conf conf;
+    dqi_core core;           // first: see dqi_core_of
     _Atomic dqi_state state; // changed by control calls
     bool ending;             // dq_session_stop was called
     int64_t end_ns;          // how long the end of the session waits for a stage or device without progress
     int64_t drain_until;     // session time until which queued packets are sent
-    // clock
-    int64_t start_ns, mono0_ns;
-    _Atomic int64_t virtual_ns;
     // Receiving ends at one point in time: packets that arrived before are delivered, packets that arrive
     // later are not part of the session. DQI_RECEIVING: not ended; DQI_STOP_NOW: being determined.
     _Atomic int64_t stop_ns;
     int64_t quiesced_ns; // when receiving had ended and the last packet had left; 0: not yet
-    // arena
-    uint8_t *base;
-    void *reserved; // the mapping that contains base
-    uint64_t reserved_bytes;
-    uint64_t huge_at;     // start of the part on huge pages
-    uint64_t arena_bytes; // bytes of CPU memory; offsets from here on are of device-only regions
-    uint8_t *device;      // base of the emulated device memory
-    uint64_t device_bytes;
-    int fds[3];            // memfds: small pages, huge pages, device-only
-    dqi_cuda_memory *cuda; // GPU memory of the session; NULL: none
-    dq_region *regions[DQI_MAX_REGIONS];
-    uint32_t n_regions;
-    bool heads;   // some region has heads: bursts have head columns
-    bool origins; // packets may have capture metadata: bursts have an origin column
-    bool targets; // regions record destination addresses (peers.h)
     dq_iface *ifaces[DQI_MAX_IFACES];
     uint32_t n_ifaces;
     dqi_poller *workers[DQI_MAX_WORKERS];
@@ -60,11 +37,6 @@ struct dq_session {
     _Atomic uint32_t n_stages;
     dq_queue *stage_queues[DQI_MAX_STAGE_QUEUES]; // receive queues fed by stages
     _Atomic uint32_t n_stage_queues;
-    dqi_spin notes_lock;
-    char *notes[DQI_MAX_NOTES];
-    uint32_t n_notes;
-    dqi_burst_pool *picks; // descriptors of selections of at most picks_cap packets
-    uint32_t picks_cap;
     pthread_mutex_t control;    // guards pipes and stages against readers of the ledger
     pthread_mutex_t engines;    // guards engines while they close, against stages that request connections
     bool closed;                // the engines are closed
@@ -74,21 +46,19 @@ struct dq_session {
     char failure[224];
 };
 
-// Adds a line to the session's report. Any thread.
-void dqi_note(dq_session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+_Static_assert(offsetof(dq_session, core) == 0, "dqi_core_of");
 
 #define DQI_RECEIVING INT64_MAX
 #define DQI_STOP_NOW  INT64_MIN
 #define DQI_ON_WAY_NS INT64_C(5000000) // grace after the stop, for packets timestamped before it
+// Waits while the end of reception is being determined; returns it, as dqi_stop_time.
+int64_t dqi_stop_wait(const dq_session *s);
 // Returns the session time at which receiving ended, or DQI_RECEIVING. Engines call it after they got a
 // packet: a packet that arrived before the stop is never taken for a later one. May wait briefly.
-int64_t dqi_stop_wait(const dq_session *s);
 static inline int64_t dqi_stop_time(const dq_session *s) {
     int64_t t = atomic_load_explicit(&s->stop_ns, memory_order_acquire);
     return t == DQI_STOP_NOW ? dqi_stop_wait(s) : t;
 }
 static inline bool dqi_receives(const dq_session *s) { return dqi_stop_time(s) == DQI_RECEIVING; }
-
-static inline bool dqi_virtual(const dq_session *s) { return s->conf.virtual_clock != 0; }
 
 #endif
