@@ -20,6 +20,7 @@
 #include "pipeline/dq_queue_pair.h"
 #include "pipeline/dq_rma.h"
 #include "pipeline/dq_session.h"
+#include "pipeline/dq_stages.h"
 #include "program/dq_program.h"
 #include "reorder/dq_reorder.h"
 #include "writer/dq_writer.h"

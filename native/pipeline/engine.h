@@ -5,11 +5,11 @@
 #include "core/dq_core.h"
 #include "core/dq_ledger.h"
 #include "packet/dq_rules.h"
-#include "pipeline/dq_queue_pair.h"
 #include "pipeline/dq_session.h"
 
 typedef struct dqi_engine_ops dqi_engine_ops;
-typedef struct dq_rma dq_rma; // dq_rma.h
+typedef struct dq_queue_pair dq_queue_pair; // dq_queue_pair.h
+typedef struct dq_rma dq_rma;               // dq_rma.h
 typedef struct dq_loan dq_loan;
 typedef struct dq_lease dq_lease;
 typedef struct dq_remote dq_remote;

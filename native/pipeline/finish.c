@@ -1,7 +1,6 @@
 // finish.c: bounded termination of a session's stages.
-#include "pipeline/finish.h"
-#include "core/clock.h"
 #include "pipeline/session.h"
+#include "core/clock.h"
 #include "core/thread.h"
 #include "pipeline/dq_session.h"
 #include "pipeline/queue.h"

@@ -1,5 +1,5 @@
 // flow_count.c: open-addressing hash table of flow ids; slots are never freed.
-#include "pipeline/flow_count.h"
+#include "pipeline/rx_count.h"
 #include "pipeline/iface.h"
 #include "pipeline/session.h"
 

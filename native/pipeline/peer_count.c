@@ -1,4 +1,4 @@
-#include "pipeline/peer_count.h"
+#include "pipeline/rx_count.h"
 #include "pipeline/iface.h"
 #include "pipeline/session.h"
 #include "core/id_table.h"

@@ -48,6 +48,17 @@ struct dq_session {
 
 _Static_assert(offsetof(dq_session, core) == 0, "dqi_core_of");
 
+#define DQI_END_NS INT64_C(5000000000) // maximum time without progress
+
+// Finishes all stages; those whose finish may block run concurrently on their own threads. A stage that
+// releases no packet for s->end_ns is abandoned: its packets count as stopped, and everything it may access
+// is leaked. Pollers have ended.
+void dqi_stages_finish(dq_session *s);
+// Records a device error of the queue; the session keeps the first one. Any thread.
+void dqi_queue_fail(dq_queue *q, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+// Whether a stage was abandoned, or the session's memory was leaked.
+bool dqi_session_abandoned(const dq_session *s);
+
 #define DQI_RECEIVING INT64_MAX
 #define DQI_STOP_NOW  INT64_MIN
 #define DQI_ON_WAY_NS INT64_C(5000000) // grace after the stop, for packets timestamped before it

@@ -3,7 +3,7 @@
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/peers.h"
-#include "pipeline/dq_pipeline.h"
+#include "pipeline/dq_stages.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"

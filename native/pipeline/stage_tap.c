@@ -4,37 +4,15 @@
 #include "pipeline/queue.h"
 #include "pipeline/waiter.h"
 #include "core/burst.h"
+#include "pipeline/dq_stages.h"
 
 #include <errno.h>
-#include <string.h>
 
 typedef struct task_tap {
     dqi_tap tap;
     uint32_t sample;
     dqi_counters c; // written by the task
 } task_tap;
-
-bool dqi_tap_pop(dqi_tap *t, dq_event *ev) {
-    void *p;
-    uint32_t kind;
-    if (!dqi_consumer_pop(&t->in, &p, &kind)) return false;
-    memset(ev, 0, sizeof *ev);
-    ev->tag = t->tag;
-    ev->kind = (int32_t)kind;
-    if (kind != DQ_EV_BURST) { // packed by dqi_iface_event
-        ev->conn = (uint32_t)(uintptr_t)p;
-        ev->code = (int32_t)((uint64_t)(uintptr_t)p >> 32);
-        return true;
-    }
-    ev->b = p;
-    dqi_burst_view_raw(ev->b, &ev->view);
-    ev->conn = ev->view.conn;
-    dqi_gauge_add(&t->in.held, -(int64_t)ev->view.n);
-    task_tap *tt = (task_tap *)t;
-    dqi_add(&tt->c.out, ev->view.n);
-    dqi_add(&tt->c.out_bytes, ev->view.bytes);
-    return true;
-}
 
 static int tap_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
     task_tap *t = st->impl;
@@ -97,6 +75,7 @@ int dq_stage_tap(dq_session *s, const char *name, dq_waiter *w, uint64_t tag, ui
     }
     t->tap.waiter = w;
     t->tap.tag = tag;
+    t->tap.c = &t->c;
     t->sample = sample;
     int err = dqi_waiter_add(w, &t->tap);
     if (err != DQ_OK) {

@@ -5,7 +5,6 @@
 #include "core/err.h"
 #include "cuda/mover.h"
 #include "pipeline/engine.h"
-#include "pipeline/finish.h"
 #include "pipeline/session.h"
 
 #include <errno.h>

@@ -12,6 +12,7 @@ typedef struct dqi_tap {
     dqi_consumer in; // of events; for a stage, of bursts
     dq_waiter *waiter;
     uint64_t tag;
+    dqi_counters *c; // of delivered bursts, written by the task; NULL: no stage's tap
 } dqi_tap;
 
 // Connects t to w's task. The caller owns the tap and must remove it before freeing it.
@@ -30,7 +31,5 @@ typedef struct dqi_op_end {
 void dqi_waiter_ended(dq_waiter *w, dqi_op_end *e);
 // Keeps w's memory until a matching dqi_waiter_ended, even if its task has ended.
 void dqi_waiter_hold(dq_waiter *w);
-// Takes the oldest event of t. Task's thread.
-bool dqi_tap_pop(dqi_tap *t, dq_event *ev);
 
 #endif

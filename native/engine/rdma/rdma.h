@@ -17,6 +17,7 @@
 #include "engine/rdma/verbs_dl.h"
 #include "pipeline/conn.h"
 #include "pipeline/dq_op.h"
+#include "pipeline/dq_queue_pair.h"
 #include "pipeline/dq_rma.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"

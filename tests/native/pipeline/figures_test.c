@@ -1,5 +1,6 @@
 // figures_test.c: histograms of burst sizes and waits, and what came of each flow.
 #include "bed.h"
+#include "pipeline/rx_count.h"
 #include "core/histogram.h"
 #include "pipeline/flow_count.h"
 

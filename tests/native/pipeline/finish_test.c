@@ -3,7 +3,6 @@
 #include "bed_pipe.h"
 #include "core/burst.h"
 #include "pipeline/session.h"
-#include "pipeline/finish.h"
 #include "pipeline/stage.h"
 
 #include <pthread.h>

@@ -8,6 +8,7 @@
 #include "pipeline/dq_rma.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
+#include "pipeline/dq_stages.h"
 
 #include <pthread.h>
 
