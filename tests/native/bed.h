@@ -7,7 +7,7 @@
 #include "bed_frame.h"
 #include "core/clock.h"
 #include "pipeline/queue.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <time.h>
 

@@ -3,7 +3,7 @@
 #define BED_PIPE_H
 
 #include "bed.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 
 static inline dq_stage *filter(bed *b, const char *name, const dq_filter_conf *conf) {
     dq_diag d = {{0}};

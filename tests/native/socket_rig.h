@@ -6,7 +6,7 @@
 
 #include "dq.h"
 #include "dqtest.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

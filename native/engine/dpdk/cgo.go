@@ -16,6 +16,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/pipeline/steering"
 	_ "github.com/daqiri/daqiri-run/native/program"
 )
 

@@ -21,7 +21,7 @@
 #include "core/origin.h"
 #include "core/socket_addr.h"
 #include "pipeline/engine.h"
-#include "pipeline/flows.h"
+#include "pipeline/steering/flows.h"
 #include "pipeline/iface.h"
 
 #include <netinet/in.h>

@@ -17,6 +17,8 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/pipeline/connection"
+	_ "github.com/daqiri/daqiri-run/native/pipeline/steering"
 	_ "github.com/daqiri/daqiri-run/native/program"
 )
 

@@ -15,6 +15,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/pipeline/connection"
 	_ "github.com/daqiri/daqiri-run/native/program"
 )
 

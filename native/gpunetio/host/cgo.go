@@ -18,6 +18,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/pipeline/connection"
 	_ "github.com/daqiri/daqiri-run/native/program"
 	_ "github.com/daqiri/daqiri-run/native/reorder"
 	_ "github.com/daqiri/daqiri-run/native/writer"

@@ -8,7 +8,7 @@
 #include "core/err.h"
 #include "cuda/memory.h"
 #include "gpunetio/host/tx_remote.h"
-#include "pipeline/conn_table.h"
+#include "pipeline/connection/conn_table.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"

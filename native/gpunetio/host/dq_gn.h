@@ -7,7 +7,7 @@
 #define DQ_GN_H
 
 #include "compute/dq_compute.h"
-#include "pipeline/dq_rma.h"
+#include "pipeline/connection/dq_rma.h"
 
 typedef struct dq_gn dq_gn;
 

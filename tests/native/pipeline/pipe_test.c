@@ -1,7 +1,7 @@
 // pipe_test.c: pipes and stages: tees, filters, counters, samplers, forwarding, taps that drop and taps that
 // wait, pipes that come and go in mid-traffic.
 #include "bed_pipe.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <pthread.h>
 

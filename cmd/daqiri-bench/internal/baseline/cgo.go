@@ -19,6 +19,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/neighbour"
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
+	_ "github.com/daqiri/daqiri-run/native/pipeline/stages"
 	_ "github.com/daqiri/daqiri-run/native/program"
 	_ "github.com/daqiri/daqiri-run/native/reorder"
 )

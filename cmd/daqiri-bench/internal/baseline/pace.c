@@ -2,7 +2,7 @@
 #include "core/thread.h"
 #include "packet/dq_template.h"
 #include "core/dq_core.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 #include "core/dq_burst.h"
 #include "pipeline/dq_session.h"
 #include "pace.h"

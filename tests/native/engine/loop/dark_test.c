@@ -8,7 +8,7 @@
 #include "reorder/dq_reorder.h"
 #include "reorder_rig.h"
 #include "writer/dq_writer.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <signal.h>
 #include <sys/wait.h>

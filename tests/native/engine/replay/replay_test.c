@@ -3,7 +3,7 @@
 #include "dqtest.h"
 
 #include "dq.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // flat_test.c: what a context does with a kernel's descriptors takes no memory that was not there at the
 // start, whatever they say: allocations are counted, on all threads, over many of them.
 #include "allocations.h"
-#include "pipeline/conn_table.h"
+#include "pipeline/connection/conn_table.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"

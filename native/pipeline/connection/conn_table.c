@@ -1,4 +1,4 @@
-#include "pipeline/conn_table.h"
+#include "pipeline/connection/conn_table.h"
 #include "pipeline/session.h"
 #include "pipeline/iface.h"
 

@@ -1,9 +1,9 @@
-// stage_rewrite.c: rewrites packet fields in place (program/rewrite.h). No other reader sees the change:
+// rewrite.c: rewrites packet fields in place (program/rewrite.h). No other reader sees the change:
 // pipe.c rejects pipes with other readers, and bursts that have readers elsewhere are dropped.
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/peers.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"

@@ -3,7 +3,7 @@
 #ifndef DQI_CONN_H
 #define DQI_CONN_H
 
-#include "pipeline/conn_table.h"
+#include "pipeline/connection/conn_table.h"
 #include "pipeline/dq_session.h"
 #include "pipeline/queue.h"
 

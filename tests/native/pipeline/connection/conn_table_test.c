@@ -2,7 +2,7 @@
 // are used again, and the one made last.
 #include "dqtest.h"
 
-#include "pipeline/conn_table.h"
+#include "pipeline/connection/conn_table.h"
 #include "pipeline/iface.h"
 
 #include <stdlib.h>

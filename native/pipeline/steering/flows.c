@@ -1,4 +1,4 @@
-#include "pipeline/flows.h"
+#include "pipeline/steering/flows.h"
 #include "pipeline/actions.h"
 #include "core/err.h"
 #include "packet/layers.h"

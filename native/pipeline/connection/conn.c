@@ -1,4 +1,4 @@
-#include "pipeline/conn.h"
+#include "pipeline/connection/conn.h"
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "core/session.h"

@@ -1,5 +1,5 @@
-// stage_filter.c: passes packets accepted by a match, a compiled condition or a cBPF program, as a selection.
-#include "pipeline/dq_stages.h"
+// filter.c: passes packets accepted by a match, a compiled condition or a cBPF program, as a selection.
+#include "pipeline/stages/dq_stages.h"
 #include "core/burst.h"
 #include "program/cbpf.h"
 #include "program/expr.h"

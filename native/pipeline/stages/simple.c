@@ -1,5 +1,5 @@
-// stage_simple.c: the stages count, sample and forward.
-#include "pipeline/dq_stages.h"
+// simple.c: the stages count, sample and forward.
+#include "pipeline/stages/dq_stages.h"
 #include "core/burst.h"
 #include "pipeline/engine.h"
 #include "core/err.h"

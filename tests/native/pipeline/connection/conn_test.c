@@ -3,7 +3,7 @@
 #include "dqtest.h"
 
 #include "core/session.h"
-#include "pipeline/conn.h"
+#include "pipeline/connection/conn.h"
 #include "pipeline/iface.h"
 
 #include <stdlib.h>

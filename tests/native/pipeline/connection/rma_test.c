@@ -4,11 +4,11 @@
 #include "core/region.h"
 #include "core/ring.h"
 #include "pipeline/session.h"
-#include "pipeline/conn_table.h"
-#include "pipeline/dq_rma.h"
+#include "pipeline/connection/conn_table.h"
+#include "pipeline/connection/dq_rma.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
-#include "pipeline/dq_stages.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <pthread.h>
 

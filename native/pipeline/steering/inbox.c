@@ -1,4 +1,4 @@
-#include "pipeline/inbox.h"
+#include "pipeline/steering/inbox.h"
 #include "pipeline/actions.h"
 #include "pipeline/queue.h"
 #include "pipeline/session.h"
