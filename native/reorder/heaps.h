@@ -1,5 +1,5 @@
 // heaps.h: state of a heaps stage, shared by heaps_place.c (pieces into heaps, on the sources' pollers) and
-// stage_heaps.c (setup, timeouts, delivery).
+// stage_heaps.c (setup, open heaps).
 //
 // Heap ids are arbitrary numbers: they may jump, interleave and restart. So open heaps are kept in a short
 // list, and the least recently used one is closed when a new heap needs its place. A piece is copied to its
@@ -8,27 +8,18 @@
 #ifndef DQI_HEAPS_H
 #define DQI_HEAPS_H
 
-#include "core/dq_burst.h"
-#include "core/ring.h"
-#include "pipeline/engine.h"
-#include "pipeline/queue.h"
-#include "pipeline/stage.h"
+#include "pipeline/dq_pipeline.h"
 #include "program/payload.h"
+#include "reorder/assembly.h"
 #include "reorder/dq_reorder.h"
-#include "reorder/ends.h"
-#include "reorder/handover.h"
 
 #define DQI_HEAPS_PAST 128 // closed heaps with remembered ids: fewer than 2^8 ids
 
 typedef struct dqi_heap {
-    dq_aggregate agg; // one slot of the heap's size; cells are bytes
-    dq_burst *burst;
-    uint8_t *data;
-    uint64_t *present;        // as in agg
-    uint64_t *items;          // as in agg
-    uint32_t end;             // no byte from here on has been received
-    _Atomic uint32_t fillers; // threads copying into it
-    int64_t due_ns, opened_ns;
+    dqi_assembled base; // agg: one slot of the heap's size; cells are bytes
+    uint64_t *present;  // as in agg
+    uint64_t *items;    // as in agg
+    uint32_t end;       // no byte from here on has been received
     bool closed;
 } dqi_heap;
 
@@ -39,8 +30,7 @@ typedef struct dqi_past_heap {
 } dqi_past_heap;
 
 typedef struct dqi_heaps {
-    dq_stage *stage;
-    dq_queue *out;
+    dqi_assembly base;
     dq_heaps_conf conf; // without its pointers
     dq_prog *id, *size, *offset, *items_at, *items;
     dqi_payload_rule payload;
@@ -51,14 +41,6 @@ typedef struct dqi_heaps {
     uint64_t ordinal;              // of the next heap
     dqi_past_heap past[DQI_HEAPS_PAST];
     uint32_t n_past, next_past;
-
-    _Atomic int64_t due_ns; // earliest timeout of an open heap; INT64_MAX: none
-    dqi_ring closed;        // heaps until they are delivered
-    dqi_heap *head;         // next one to deliver
-    dqi_handover done;
-    dqi_ends ends;
-    uint8_t *records; // one per buffer
-    size_t record_bytes, records_bytes;
 } dqi_heaps;
 
 // ---- heaps_place.c ----------------------------------------------------------------------------------------
@@ -72,6 +54,6 @@ void dqi_heap_close(dqi_heaps *h, uint32_t i, uint32_t flag);
 // Opens a heap, closing the least recently used one if the window is full. NULL: no free buffer.
 dqi_heap *dqi_heap_open(dqi_heaps *h, uint64_t id, uint32_t size, int64_t ts);
 
-static inline bool dqi_heap_full(const dqi_heap *b) { return dqi_aggregate_full(&b->agg); }
+static inline bool dqi_heap_full(const dqi_heap *b) { return dqi_aggregate_full(&b->base.agg); }
 
 #endif

@@ -98,14 +98,14 @@ static void set_bits(uint64_t *bits, uint32_t from, uint32_t to) {
 
 // Claims the piece's bytes of the heap; returns PLACED, or the reason to drop it.
 static int claim(dqi_heap *b, const piece *p) {
-    if (p->len > b->agg.cells || p->at > b->agg.cells - p->len) return DQ_DROP_PAST_END;
+    if (p->len > b->base.agg.cells || p->at > b->base.agg.cells - p->len) return DQ_DROP_PAST_END;
     if (p->len == 0) return PLACED;
     uint32_t to = p->at + p->len;
     uint32_t had = p->at < b->end ? count_bits(b->present, p->at, to) : 0; // usually none is present
     if (had > 0) return had == p->len ? DQ_DROP_DUPLICATE : DQ_DROP_OVERLAP;
     set_bits(b->present, p->at, to);
     if (to > b->end) b->end = to;
-    b->agg.present_cells += p->len;
+    b->base.agg.present_cells += p->len;
     return PLACED;
 }
 
@@ -121,12 +121,12 @@ static void keep_items(work *w, dqi_heap *b, uint32_t i) {
     for (uint64_t k = 0; k < w->items[i] && at <= room && room - at >= c->item_bytes;
          k++, at += c->item_bytes) {
         uint64_t v = dqi_bits_get(p, at * 8, c->item_bytes * 8);
-        bool skip = b->agg.n_items == DQ_HEAP_ITEMS;
+        bool skip = b->base.agg.n_items == DQ_HEAP_ITEMS;
         for (uint32_t s = 0; s < c->n_skip && !skip; s++)
             skip = v >> c->value_bits == c->skip[s];
-        for (uint32_t s = 0; s < b->agg.n_items && !skip; s++)
+        for (uint32_t s = 0; s < b->base.agg.n_items && !skip; s++)
             skip = v == b->items[s];
-        if (!skip) b->items[b->agg.n_items++] = v;
+        if (!skip) b->items[b->base.agg.n_items++] = v;
     }
 }
 
@@ -148,9 +148,9 @@ static dqi_heap *find(work *w, uint32_t i, int *why) {
     uint32_t size = w->has_size[i] ? (uint32_t)w->size[i] : h->conf.heap_bytes;
     for (uint32_t k = h->n_open; k-- > 0;) {
         dqi_heap *b = h->open[k];
-        if (b->agg.batch_id != id) continue;
+        if (b->base.agg.batch_id != id) continue;
         *why = DQ_DROP_SIZE_CHANGED;
-        if (w->has_size[i] && size != b->agg.cells) return NULL;
+        if (w->has_size[i] && size != b->base.agg.cells) return NULL;
         memmove(h->open + k, h->open + k + 1, (h->n_open - 1 - k) * sizeof *h->open);
         h->open[h->n_open - 1] = b;
         return b;
@@ -166,14 +166,8 @@ static dqi_heap *find(work *w, uint32_t i, int *why) {
     if (!w->has_size[i] && !h->conf.heap_bytes) return NULL;
     *why = DQ_DROP_NO_PACKET_BUFFER;
     dqi_heap *made = dqi_heap_open(h, id, size, ts);
-    if (made) dqi_burst_take_clock(made->burst, w->in);
+    if (made) dqi_burst_take_clock(made->base.burst, w->in);
     return made;
-}
-
-// No buffer is free: returns whether to wait for one.
-static bool worth_waiting(const dqi_heaps *h) {
-    if (h->conf.policy == DQ_POLICY_WAIT) return true;
-    return dqi_ring_level(&h->closed) > 0 && !atomic_load_explicit(&h->out->stalled, memory_order_relaxed);
 }
 
 // Claims the bytes of consecutive packets of b from the i-th on, as *n pieces; returns the first other
@@ -183,15 +177,15 @@ static uint32_t gather(work *w, dqi_heap *b, uint32_t i, uint32_t *n) {
     for (; i < w->n && w->id[i] == id && w->has[i]; i++) {
         piece *p = &w->pieces[*n];
         int what = examine(w, i, p);
-        if (what == PLACED && w->has_size[i] && w->size[i] != b->agg.cells) what = DQ_DROP_SIZE_CHANGED;
+        if (what == PLACED && w->has_size[i] && w->size[i] != b->base.agg.cells) what = DQ_DROP_SIZE_CHANGED;
         if (what == PLACED) what = claim(b, p);
         if (what != PLACED) {
             lose(w, what);
             continue;
         }
         keep_items(w, b, i);
-        b->agg.packets++;
-        b->agg.last_ns = w->in->ts[w->first + i];
+        b->base.agg.packets++;
+        b->base.agg.last_ns = w->in->ts[w->first + i];
         ++*n;
     }
     return i;
@@ -199,14 +193,14 @@ static uint32_t gather(work *w, dqi_heap *b, uint32_t i, uint32_t *n) {
 
 // Copies the pieces; those of large heaps bypass the caches, as does memcpy for long copies.
 static void copy(dqi_heap *b, uint32_t n, const piece *pieces) {
-    bool stream = b->agg.cells >= STREAM_BYTES, fence = false;
+    bool stream = b->base.agg.cells >= STREAM_BYTES, fence = false;
     for (const piece *p = pieces; p < pieces + n; p++) {
         if (p->len == 0) continue;
         fence |= stream && p->len < LONG_COPY;
         if (stream && p->len < LONG_COPY)
-            dqi_copy_nontemporal(b->data + p->at, p->bytes, p->len);
+            dqi_copy_nontemporal(b->base.data + p->at, p->bytes, p->len);
         else
-            memcpy(b->data + p->at, p->bytes, p->len);
+            memcpy(b->base.data + p->at, p->bytes, p->len);
     }
     if (fence) dqi_nontemporal_fence();
 }
@@ -214,9 +208,9 @@ static void copy(dqi_heap *b, uint32_t n, const piece *pieces) {
 // Ends a filler of b. Under the lock, so that b can't be reused before its flag is read.
 static void leave(dqi_heaps *h, dqi_heap *b) {
     dqi_lock(&h->lock);
-    bool last = atomic_fetch_sub_explicit(&b->fillers, 1, memory_order_acq_rel) == 1 && b->closed;
+    bool last = atomic_fetch_sub_explicit(&b->base.fillers, 1, memory_order_acq_rel) == 1 && b->closed;
     dqi_unlock(&h->lock);
-    if (last) dqi_queue_kick(h->out);
+    if (last) dqi_queue_kick(h->base.out);
 }
 
 // Places the run of packets starting with the i-th; returns the first packet after it, or i if it has to
@@ -229,13 +223,13 @@ static uint32_t run(work *w, uint32_t i) {
     dqi_heap *b = find(w, i, &why);
     if (!b) {
         dqi_unlock(&h->lock);
-        if (why == DQ_DROP_NO_PACKET_BUFFER && worth_waiting(h)) return i;
+        if (why == DQ_DROP_NO_PACKET_BUFFER && dqi_assembly_waits(&h->base)) return i;
         lose(w, why);
         return i + 1;
     }
     next = gather(w, b, i, &n);
-    atomic_fetch_add_explicit(&b->fillers, 1, memory_order_relaxed);
-    dqi_gauge_add(&h->done.held, n);
+    atomic_fetch_add_explicit(&b->base.fillers, 1, memory_order_relaxed);
+    dqi_gauge_add(&h->base.done.held, n);
     if (dqi_heap_full(b))
         for (uint32_t k = 0; k < h->n_open; k++)
             if (h->open[k] == b) dqi_heap_close(h, k, 0);
@@ -259,15 +253,6 @@ static uint32_t place_chunk(work *w) {
     return w->n;
 }
 
-// Counts packets processed before a stall as received now, to be subtracted from the whole burst's count
-// later.
-static void count_through(work *w, uint32_t from, uint32_t to) {
-    uint64_t bytes =
-        from < to ? dqi_burst_sum(w->in, from, to - from) : 0 - dqi_burst_sum(w->in, to, from - to);
-    dqi_add(&w->node->c.in, (uint64_t)to - from);
-    dqi_add(&w->node->c.in_bytes, bytes);
-}
-
 int dqi_heaps_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
     work w;
     uint32_t had = node->turn;
@@ -281,10 +266,10 @@ int dqi_heaps_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
         uint32_t done = place_chunk(&w);
         if (done == w.n) continue;
         node->turn = w.first + done;
-        count_through(&w, had, node->turn);
+        dqi_assembly_count_through(node, in, had, node->turn);
         return DQ_NOT_READY;
     }
-    if (had > 0) count_through(&w, had, 0);
+    if (had > 0) dqi_assembly_count_through(node, in, had, 0);
     dq_burst_unref(in);
     return DQ_OK;
 }

@@ -1,5 +1,5 @@
 // reorder.h: window of open batches of a reorder stage, shared by stage_reorder.c (setup), reorder_place.c
-// (packets into batches, on the sources' pollers), reorder_out.c (aggregates out of it, on the poller of the
+// (packets into batches, on the sources' pollers), reorder_out.c (closed batches, on the poller of the
 // stage's own queue), reorder_window.c (opens and closes batches) and reorder_trial.c (batches of unexpected
 // numbers).
 //
@@ -15,30 +15,18 @@
 #ifndef DQI_REORDER_H
 #define DQI_REORDER_H
 
-#include "core/dq_burst.h"
-#include "reorder/convert.h"
-#include "core/counters.h"
 #include "cuda/mover.h"
-#include "pipeline/engine.h"
-#include "reorder/ends.h"
-#include "reorder/handover.h"
-#include "reorder/reorder_sources.h"
-#include "core/ring.h"
-#include "core/histogram.h"
 #include "program/payload.h"
-#include "pipeline/stage.h"
+#include "reorder/assembly.h"
+#include "reorder/convert.h"
+#include "reorder/reorder_sources.h"
 
 typedef struct dqi_batch {
-    dq_aggregate agg;
-    dq_burst *burst; // of one packet, with the buffer
-    uint8_t *data;
+    dqi_assembled base;
     _Atomic uint64_t *present, *extra; // as in agg
     _Atomic uint16_t *ids;             // source of each cell; NULL: no accounting by source
     uint32_t epoch;                    // copy of the stage's
     uint64_t first;                    // number of slot 0 (with a sequence), or of the batch
-    _Atomic uint32_t fillers;          // threads copying into it
-    int64_t due_ns;                    // session time; INT64_MAX: none
-    int64_t opened_ns;                 // session time of its first packet
     uint64_t gap_cell;                 // cells below are present, or their gaps on a list
     bool marked;                       // final bitmap and extra numbers are on a list
     dq_reason otherwise;               // of a trial: drop reason of its packets
@@ -75,8 +63,7 @@ typedef struct dqi_source {
 } dqi_source;
 
 typedef struct dqi_reorder {
-    dq_stage *stage;
-    dq_queue *out;        // the stage's queue
+    dqi_assembly base;
     dq_reorder_conf conf; // without its pointers; sizes count output bytes
     dqi_convert convert;
     dq_prog *seq, *batch, *slot, *offset, *extra;
@@ -109,16 +96,8 @@ typedef struct dqi_reorder {
     uint32_t open_mask;
     dqi_counters side; // skipped batches, resyncs
 
-    _Atomic int64_t due_ns; // earliest timeout of an open batch; INT64_MAX: none
-    dqi_ring closed;        // batches in order until they are delivered
-    dqi_batch *head;        // next one to deliver
-    dqi_handover done;
-    dqi_ends ends;    // if by_source is NULL
-    uint8_t *records; // one per buffer
-    size_t record_bytes, records_bytes;
     dqi_source sources[DQI_MAX_SOURCES];
     _Atomic uint32_t n_sources;
-    dqi_gpu *gpu;    // moves payloads; NULL: pollers do
     dqi_mover *gaps; // fills gaps, by out's poller; NULL: pollers fill them, or they are kept
     dqi_marks marks;
     dqi_histogram ran; // execution times in ns of the movers' lists, by the stage's poll
@@ -169,7 +148,7 @@ void dqi_trial_count(dqi_reorder *r, const dqi_batch *b, uint32_t n);
 // Rejects the active trial, if any.
 void dqi_trial_reject(dqi_reorder *r);
 
-static inline bool dqi_block_full(const dqi_batch *b) { return dqi_aggregate_full(&b->agg); }
+static inline bool dqi_block_full(const dqi_batch *b) { return dqi_aggregate_full(&b->base.agg); }
 // Whether the number, of a sequence or a batch, belongs to this batch. Any filler of b.
 static inline bool dqi_block_has(const dqi_reorder *r, const dqi_batch *b, uint64_t number) {
     return r->seq ? ((number - b->first) & r->mask) < r->conf.slots : number == b->first;
@@ -185,15 +164,10 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
 // Finds the next run of missing cells of a closed batch from *cell on: returns its position in the data and
 // its *bytes, 0: none. *cell: set to the cell after it.
 uint64_t dqi_batch_gap(const dqi_reorder *r, const dqi_batch *b, uint64_t *cell, uint64_t *bytes);
-// Drops a closed batch, counted.
-void dqi_reorder_drop(dqi_reorder *r, dqi_batch *b, dq_reason why);
-// Drops all closed batches.
-void dqi_reorder_drop_closed(dqi_reorder *r, dq_reason why);
-
-// Rest of the stage's poll, and the operations of its queue (dqi_stage_queue_conf).
-int dqi_reorder_poll(dq_stage *st);
-int dqi_reorder_rx(dq_queue *q, dq_burst **b, uint32_t room);
-void dqi_reorder_wanted(dq_queue *q);
+// Operations of the stage on closed batches (dqi_assembly_ops).
+bool dqi_reorder_discard(dqi_assembly *a, dqi_assembled *b);
+void dqi_reorder_fill_gaps(dqi_assembly *a, dqi_assembled *b);
+void dqi_reorder_account(dqi_assembly *a, const dqi_assembled *b);
 
 // ---- reorder_gpu.c ----------------------------------------------------------------------------------------
 

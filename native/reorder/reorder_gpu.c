@@ -20,13 +20,15 @@ static void title(const char *name, char *buf, size_t len) {
     snprintf(buf, len, "reorder %.*s", DQ_REORDER_LEN, name);
 }
 
-bool dqi_reorder_gpu_timed(const dqi_reorder *r) { return r->gpu && !dqi_virtual(r->conf.region->session); }
+bool dqi_reorder_gpu_timed(const dqi_reorder *r) {
+    return r->base.gpu && !dqi_virtual(r->conf.region->session);
+}
 
 static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag *diag) {
     char what[DQ_REORDER_LEN + 16];
     title(name, what, sizeof what);
     bool runs = dqi_reorder_gpu_timed(r);
-    const dqi_mover_conf conf = {.gpu = r->gpu,
+    const dqi_mover_conf conf = {.gpu = r->base.gpu,
                                  .conversion = r->convert.conversion,
                                  .bytes = DQI_LIST_BYTES,
                                  .delay_ns = runs ? DQI_LIST_LAZY_NS : 0,
@@ -44,16 +46,17 @@ static int make_marks(dqi_reorder *r, const char *what, dq_diag *diag) {
     if (m->bytes > MARK * MARKS) return DQ_OK;
     m->mapped = m->each * r->conf.region->conf.num_bufs;
     uint64_t all = m->mapped;
-    int err = dqi_pinned_new(r->gpu, &m->mapped, &m->host, what, diag);
-    return err == DQ_OK ? dqi_cuda_check(r->gpu->cu->mem_alloc(&m->gpu, all), what, "cuMemAlloc", diag) : err;
+    int err = dqi_pinned_new(r->base.gpu, &m->mapped, &m->host, what, diag);
+    return err == DQ_OK ? dqi_cuda_check(r->base.gpu->cu->mem_alloc(&m->gpu, all), what, "cuMemAlloc", diag)
+                        : err;
 }
 
 static void free_marks(dqi_reorder *r) {
     dqi_marks *m = &r->marks;
     if (!m->host) return;
-    dqi_gpu_enter(r->gpu);
-    if (m->gpu) r->gpu->cu->mem_free(m->gpu);
-    dqi_pinned_free(r->gpu, m->host, m->mapped);
+    dqi_gpu_enter(r->base.gpu);
+    if (m->gpu) r->base.gpu->cu->mem_free(m->gpu);
+    dqi_pinned_free(r->base.gpu, m->host, m->mapped);
 }
 
 uint32_t dqi_reorder_gpu_marks(const dqi_reorder *r) {
@@ -66,9 +69,9 @@ void dqi_reorder_gpu_mark(dqi_reorder *r, dqi_batch *b, dqi_mover *m) {
     b->marked = true;
     for (uint64_t at = 0; at < marks->bytes; at += MARK) {
         uint64_t left = marks->bytes - at;
-        dqk_move move = {(uintptr_t)b->present + at, b->agg.on_gpu + at, left < MARK ? (uint32_t)left : MARK,
-                         DQK_COPY};
-        dqi_mover_add(m, &move, 1, true, NULL, &b->fillers);
+        dqk_move move = {(uintptr_t)b->present + at, b->base.agg.on_gpu + at,
+                         left < MARK ? (uint32_t)left : MARK, DQK_COPY};
+        dqi_mover_add(m, &move, 1, true, NULL, &b->base.fillers);
     }
 }
 
@@ -80,8 +83,8 @@ int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag) {
     char what[DQ_REORDER_LEN + 16];
     title(name, what, sizeof what);
     int32_t number = region->gpu ? region->conf.gpu : -1;
-    r->gpu = dqi_cuda_use(region->session, number, what, diag);
-    if (!r->gpu) return DQ_NOT_SUPPORTED;
+    r->base.gpu = dqi_cuda_use(region->session, number, what, diag);
+    if (!r->base.gpu) return DQ_NOT_SUPPORTED;
     r->stream = false;
     int err = region->cpu ? DQ_OK : make_marks(r, what, diag);
     if (err != DQ_OK || (r->conf.fill == DQ_FILL_KEEP && !r->marks.host)) return err;
@@ -89,7 +92,7 @@ int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag) {
 }
 
 int dqi_reorder_gpu_join(dqi_reorder *r, dqi_source *s, dq_diag *diag) {
-    return new_mover(r, r->stage->name, &s->mover, diag);
+    return new_mover(r, r->base.stage->name, &s->mover, diag);
 }
 
 // Returns the k-th mover, the one for gaps last; NULL: not set.
@@ -112,18 +115,18 @@ static int look(dqi_reorder *r, int64_t *soonest) {
 
 // Launches pending lists once the next batch to deliver is closed.
 static void hurry(dqi_reorder *r) {
-    if (!r->head || dqi_load_acq32(&r->head->fillers) == 0) return;
+    if (!r->base.head || dqi_load_acq32(&r->base.head->fillers) == 0) return;
     for (uint32_t k = 0; k < atomic_load(&r->n_sources); k++)
         if (r->sources[k].mover) dqi_mover_push(r->sources[k].mover, true);
 }
 
 int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns) {
-    const dq_session *s = r->stage->session;
+    const dq_session *s = r->base.stage->session;
     int64_t soonest;
     hurry(r);
     int work = look(r, &soonest);
     char words[256];
-    if (dqi_gpu_lost(r->gpu, words, sizeof words)) dqi_stage_fail(r->stage, words);
+    if (dqi_gpu_lost(r->base.gpu, words, sizeof words)) dqi_stage_fail(r->base.stage, words);
     if (soonest == INT64_MAX) return work;
     if (dqi_virtual(s)) { // virtual time must not advance until the GPU is done
         if (work == 0) dqi_mover_nap();
@@ -140,7 +143,7 @@ static uint32_t gather_gaps(const dqi_reorder *r, dqi_batch *b, dqk_move *moves)
     for (uint64_t bytes, at; n < GAPS; n++) {
         at = dqi_batch_gap(r, b, &b->gap_cell, &bytes);
         if (bytes == 0) break;
-        moves[n] = (dqk_move){(uint8_t)r->conf.fill, (uintptr_t)b->data + at, (uint32_t)bytes, DQK_FILL};
+        moves[n] = (dqk_move){(uint8_t)r->conf.fill, (uintptr_t)b->base.data + at, (uint32_t)bytes, DQK_FILL};
     }
     return n;
 }
@@ -149,16 +152,16 @@ bool dqi_reorder_gpu_gaps(dqi_reorder *r, dqi_batch *b) {
     bool gaps = r->conf.fill != DQ_FILL_KEEP && !dqi_block_full(b);
     if (!r->gaps || !(gaps || (r->marks.host && !b->marked))) return false;
     dqk_move moves[GAPS];
-    while (gaps && b->gap_cell < b->agg.cells) {
+    while (gaps && b->gap_cell < b->base.agg.cells) {
         if (!dqi_mover_room(r->gaps, GAPS)) return !dqi_mover_lost(r->gaps);
-        dqi_mover_add(r->gaps, moves, gather_gaps(r, b, moves), false, NULL, &b->fillers);
+        dqi_mover_add(r->gaps, moves, gather_gaps(r, b, moves), false, NULL, &b->base.fillers);
     }
     if (r->marks.host && !b->marked) {
         if (!dqi_mover_room(r->gaps, dqi_reorder_gpu_marks(r))) return !dqi_mover_lost(r->gaps);
         dqi_reorder_gpu_mark(r, b, r->gaps);
     }
     dqi_mover_push(r->gaps, true);
-    return dqi_load_acq32(&b->fillers) > 0;
+    return dqi_load_acq32(&b->base.fillers) > 0;
 }
 
 void dqi_reorder_gpu_finish(dqi_reorder *r) {

@@ -155,15 +155,15 @@ static void append(work *w, uint8_t *to, const item *it, uint32_t rest) {
 
 static void place(work *w, dqi_batch *b, const item *it) {
     const dqi_reorder *r = w->r;
-    uint32_t rest = r->conf.fill != DQ_FILL_KEEP ? room_of(&b->agg, it) - it->len : 0;
-    uint8_t *to = b->data + (uint64_t)it->slot * b->agg.slot_bytes + it->at;
+    uint32_t rest = r->conf.fill != DQ_FILL_KEEP ? room_of(&b->base.agg, it) - it->len : 0;
+    uint8_t *to = b->base.data + (uint64_t)it->slot * b->base.agg.slot_bytes + it->at;
     if (w->mover)
         append(w, to, it, rest);
     else
         copy(r, to, it, rest);
     if (b->extra) atomic_store_explicit(&b->extra[it->slot], w->cols.extra[it->index], memory_order_relaxed);
     if (b->ids)
-        atomic_store_explicit(&b->ids[cell_of(r, &b->agg, it)], (uint16_t)source_id(w, it->index),
+        atomic_store_explicit(&b->ids[cell_of(r, &b->base.agg, it)], (uint16_t)source_id(w, it->index),
                               memory_order_relaxed);
 }
 
@@ -190,7 +190,7 @@ static uint32_t gather(work *w, const dqi_batch *b, uint32_t i, uint32_t *n, uin
             if (!dqi_block_has(r, b, w->cols.number[i])) break;
             if (r->seq) it->slot = (uint32_t)((w->cols.number[i] - b->first) & r->mask);
             if (it->len > *longest) *longest = it->len;
-            if (it->len > room_of(&b->agg, it)) what = DQ_DROP_TOO_LONG;
+            if (it->len > room_of(&b->base.agg, it)) what = DQ_DROP_TOO_LONG;
         }
         it->index = i;
         if (what == DQI_PLACED)
@@ -205,15 +205,15 @@ static uint32_t gather(work *w, const dqi_batch *b, uint32_t i, uint32_t *n, uin
 // before anything is copied: an atomic operation waits for all preceding stores.
 static void claim(work *w, dqi_batch *b, uint32_t n) {
     for (uint32_t k = 0, end; k < n; k = end) {
-        uint64_t word = cell_of(w->r, &b->agg, &w->items[k]) / 64, mask = 0;
+        uint64_t word = cell_of(w->r, &b->base.agg, &w->items[k]) / 64, mask = 0;
         for (end = k; end < n; end++) {
-            uint64_t cell = cell_of(w->r, &b->agg, &w->items[end]), bit = UINT64_C(1) << cell % 64;
+            uint64_t cell = cell_of(w->r, &b->base.agg, &w->items[end]), bit = UINT64_C(1) << cell % 64;
             if (cell / 64 != word || mask & bit) break;
             mask |= bit;
         }
         uint64_t twice = atomic_fetch_or_explicit(&b->present[word], mask, memory_order_relaxed) & mask;
         for (uint32_t j = k; twice && j < end; j++) {
-            if (!(twice >> cell_of(w->r, &b->agg, &w->items[j]) % 64 & 1)) continue;
+            if (!(twice >> cell_of(w->r, &b->base.agg, &w->items[j]) % 64 & 1)) continue;
             w->items[j].bytes = NULL;
             lose(w, w->items[j].index, DQ_DROP_DUPLICATE);
         }
@@ -235,17 +235,10 @@ static uint32_t fill(work *w, dqi_batch *b, uint32_t i, uint32_t *placed, int64_
     if (w->r->stream) dqi_nontemporal_fence();
     if (w->mover) {
         const bool far = !(w->in->device_only >> w->r->payload.segment & 1);
-        dqi_mover_add(w->mover, w->moves, w->n_moves, far, (dq_burst *)(uintptr_t)w->in, &b->fillers);
+        dqi_mover_add(w->mover, w->moves, w->n_moves, far, (dq_burst *)(uintptr_t)w->in, &b->base.fillers);
         w->n_moves = 0;
     }
     return i;
-}
-
-// No buffer is free: returns whether to wait for one, because closed aggregates are not yet polled, or
-// because their consumer blocks the source.
-static bool worth_waiting(const dqi_reorder *r) {
-    if (r->conf.policy == DQ_POLICY_WAIT) return true;
-    return dqi_ring_level(&r->closed) > 0 && !atomic_load_explicit(&r->out->stalled, memory_order_relaxed);
 }
 
 // Places the run of packets starting with the i-th, whose payload has len bytes; returns the first packet
@@ -266,10 +259,10 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
         return i;
     }
     dqi_batch *b = dqi_window_find(r, number, len, w->in->ts[w->first + i], &why);
-    if (b) dqi_burst_take_clock(b->burst, w->in);
+    if (b) dqi_burst_take_clock(b->base.burst, w->in);
     dqi_unlock(&r->lock);
     if (!b) {
-        if (why == DQ_DROP_NO_PACKET_BUFFER && worth_waiting(r)) return i;
+        if (why == DQ_DROP_NO_PACKET_BUFFER && dqi_assembly_waits(&r->base)) return i;
         lose(w, i, why);
         return i + 1;
     }
@@ -277,7 +270,8 @@ static uint32_t run(work *w, uint32_t i, uint32_t len) {
     int64_t ts = 0;
     i = fill(w, b, i, &placed, &ts, &longest);
     dqi_lock(&r->lock);
-    if (w->mover && b->agg.present_cells + placed == b->agg.cells) dqi_reorder_gpu_mark(r, b, w->mover);
+    if (w->mover && b->base.agg.present_cells + placed == b->base.agg.cells)
+        dqi_reorder_gpu_mark(r, b, w->mover);
     dqi_window_leave(r, b, placed, ts, longest);
     w->closed |= r->low != low;
     dqi_unlock(&r->lock);
@@ -328,22 +322,13 @@ static bool waits(const dqi_reorder *r, const dq_burst *in) {
     return r->conf.wait && !atomic_load_explicit(&in->queue->stopping, memory_order_relaxed);
 }
 
-// Counts packets processed before a stall as received now, and subtracts them when the whole burst is
-// counted.
-static void count_through(work *w, uint32_t from, uint32_t to) {
-    uint64_t bytes =
-        from < to ? dqi_burst_sum(w->in, from, to - from) : 0 - dqi_burst_sum(w->in, to, from - to);
-    dqi_add(&w->node->c.in, (uint64_t)to - from);
-    dqi_add(&w->node->c.in_bytes, bytes);
-}
-
 int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out) {
     dqi_reorder *r = st->impl;
     work w;
     uint32_t had = node->turn;
     w.r = r;
     w.node = node;
-    dqi_source *source = r->conf.wait || r->gpu ? source_of(r, in) : NULL;
+    dqi_source *source = r->conf.wait || r->base.gpu ? source_of(r, in) : NULL;
     w.source = waits(r, in) ? source : NULL;
     w.mover = source ? source->mover : NULL;
     w.n_moves = 0;
@@ -359,10 +344,10 @@ int dqi_reorder_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **out)
         if (w.mover) dqi_mover_push(w.mover, w.closed);
         node->turn = w.first + done;
         node->rest = w.n_rest;
-        count_through(&w, had, node->turn);
+        dqi_assembly_count_through(node, in, had, node->turn);
         return DQ_NOT_READY;
     }
-    if (had > 0) count_through(&w, had, 0);
+    if (had > 0) dqi_assembly_count_through(node, in, had, 0);
     if (w.mover) dqi_mover_push(w.mover, w.closed);
     go_on(&w, in, out);
     return DQ_OK;

@@ -38,7 +38,7 @@ static void account_skipped(dqi_reorder *r, uint32_t cells) {
 
 static void miss(dqi_reorder *r, uint32_t id, uint64_t cells) {
     dqi_add(&r->by_source->of[id].missing, cells);
-    dqi_ends_count(&r->done, cells, 0);
+    dqi_ends_count(&r->base.done, cells, 0);
 }
 
 // Counts the cells that this source lacks as missing.
@@ -58,7 +58,7 @@ static void learn(dqi_reorder *r, uint32_t cell, uint32_t id) {
     if (s->begun[id] && s->first[id] < cell)
         miss(r, id, 1);
     else
-        dqi_ends_count(&r->done, 0, 1);
+        dqi_ends_count(&r->base.done, 0, 1);
 }
 
 static void came(dqi_reorder *r, uint32_t cell, uint32_t id) {
@@ -81,7 +81,7 @@ static void lacks(dqi_reorder *r, uint32_t cell) {
         s->unlearnt[cell] = 1;
         s->n_unlearnt++;
     } else if ((r->seq || id != DQI_KEY_NONE) && !s->begun[r->seq ? DQI_KEY_NONE : id]) {
-        dqi_ends_count(&r->done, 0, 1);
+        dqi_ends_count(&r->base.done, 0, 1);
     } else {
         s->tail[id]++;
         s->tails++;
@@ -93,9 +93,9 @@ void dqi_reorder_sources_account(dqi_reorder *r, const dqi_batch *b) {
     uint64_t bits = 0;
     if (b->epoch != s->stream) dqi_reorder_sources_close(r);
     s->stream = b->epoch;
-    account_skipped(r, b->agg.cells);
-    if (!r->seq && b->agg.present_cells > 0) flush(r, DQI_KEY_NONE);
-    for (uint32_t cell = 0; cell < b->agg.cells; cell++, bits >>= 1) {
+    account_skipped(r, b->base.agg.cells);
+    if (!r->seq && b->base.agg.present_cells > 0) flush(r, DQI_KEY_NONE);
+    for (uint32_t cell = 0; cell < b->base.agg.cells; cell++, bits >>= 1) {
         if (cell % 64 == 0) bits = atomic_load_explicit(&b->present[cell / 64], memory_order_relaxed);
         if (bits & 1)
             came(r, cell, atomic_load_explicit(&b->ids[cell], memory_order_relaxed));
@@ -107,7 +107,7 @@ void dqi_reorder_sources_account(dqi_reorder *r, const dqi_batch *b) {
 
 void dqi_reorder_sources_close(dqi_reorder *r) {
     dqi_reorder_sources *s = r->by_source;
-    dqi_ends_count(&r->done, 0, s->tails + s->n_unlearnt);
+    dqi_ends_count(&r->base.done, 0, s->tails + s->n_unlearnt);
     memset(s->tail, 0, sizeof s->tail);
     memset(s->begun, 0, sizeof s->begun);
     if (s->n_unlearnt > 0) memset(s->unlearnt, 0, (size_t)r->conf.slots * r->cells_each);

@@ -26,8 +26,7 @@ static void reject_batch(dqi_reorder *r, dqi_batch **at) {
     if (!b) return;
     *at = NULL;
     b->rejected = true;
-    dqi_ring_push(&r->closed, b, 0); // has space for every buffer of the region
-    dqi_queue_kick(r->out);
+    dqi_assembly_close(&r->base, &b->base);
 }
 
 void dqi_trial_reject(dqi_reorder *r) {
@@ -48,7 +47,7 @@ static bool goes_on(const dqi_reorder *r) {
 static void believe(dqi_reorder *r) {
     dqi_trial *t = &r->trial;
     uint64_t shift = 0;
-    const int64_t now = dq_now(r->stage->session);
+    const int64_t now = dq_now(r->base.stage->session);
     t->begun = false;
     t->over = true;
     if (goes_on(r)) {
@@ -63,23 +62,23 @@ static void believe(dqi_reorder *r) {
         dqi_batch *b = t->open[o & r->open_mask];
         if (!b) continue;
         t->open[o & r->open_mask] = NULL;
-        b->agg.ordinal += shift;
+        b->base.agg.ordinal += shift;
         b->epoch = r->epoch;
-        b->due_ns =
+        b->base.due_ns =
             r->conf.timeout_ns ? now + r->conf.timeout_ns : INT64_MAX; // restart it, as it may have passed
-        r->open[b->agg.ordinal & r->open_mask] = b;
-        if (b->agg.slot_bytes > r->longest) r->longest = b->agg.slot_bytes;
+        r->open[b->base.agg.ordinal & r->open_mask] = b;
+        if (b->base.agg.slot_bytes > r->longest) r->longest = b->base.agg.slot_bytes;
     }
     r->top_first = dqi_window_first(r, (int64_t)(t->top + shift - r->top));
     r->top = t->top + shift;
     dqi_window_note_due(r);
-    dqi_queue_kick(r->out); // it may sleep past the new timeout
+    dqi_queue_kick(r->base.out); // it may sleep past the new timeout
     dqi_window_close_full(r);
 }
 
 void dqi_trial_count(dqi_reorder *r, const dqi_batch *b, uint32_t n) {
     dqi_trial *t = &r->trial;
-    if (t->open[b->agg.ordinal & r->open_mask] == b) {
+    if (t->open[b->base.agg.ordinal & r->open_mask] == b) {
         t->score += n;
         if (t->score >= t->needed) believe(r);
     } else if (n > 0) {
@@ -134,7 +133,7 @@ dqi_batch *dqi_trial_find(dqi_reorder *r, uint64_t ordinal, uint32_t len, int64_
         if (*at) (*at)->otherwise = otherwise;
     }
     if (*at) {
-        atomic_fetch_add_explicit(&(*at)->fillers, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&(*at)->base.fillers, 1, memory_order_relaxed);
         return *at;
     }
     *why = otherwise; // no buffer is free, and none will become free: count it without placing it

@@ -3,8 +3,7 @@
 // Numbers wrap: a packet belongs to the batch with its number that is nearest to `top`; of two equally near
 // ones to the later. A packet in the window, or of the batch after `top`, moves it; any other one belongs to
 // a trial (reorder_trial.c), or is late.
-#include "pipeline/queue.h"
-#include "core/peers.h"
+#include "core/burst.h"
 #include "reorder/reorder.h"
 
 #include <string.h>
@@ -34,8 +33,8 @@ uint64_t dqi_window_first(const dqi_reorder *r, int64_t away) {
 void dqi_window_note_due(dqi_reorder *r) {
     int64_t first = INT64_MAX;
     for (uint32_t i = 0; i <= r->open_mask; i++)
-        if (r->open[i] && r->open[i]->due_ns < first) first = r->open[i]->due_ns;
-    atomic_store_explicit(&r->due_ns, first, memory_order_relaxed);
+        if (r->open[i] && r->open[i]->base.due_ns < first) first = r->open[i]->base.due_ns;
+    atomic_store_explicit(&r->base.due_ns, first, memory_order_relaxed);
 }
 
 // Closes the lowest batch, or counts it as skipped if it was never opened.
@@ -55,11 +54,10 @@ static void close_low(dqi_reorder *r, uint32_t flag) {
         r->full |= bit;
     } else {
         r->full &= ~bit;
-        b->agg.flags |= flag | (b->agg.ordinal == r->sync ? DQ_AGGREGATE_FIRST : 0);
+        b->base.agg.flags |= flag | (b->base.agg.ordinal == r->sync ? DQ_AGGREGATE_FIRST : 0);
     }
-    dqi_ring_push(&r->closed, b, 0); // has space for every buffer of the region
-    if (b->due_ns != INT64_MAX) dqi_window_note_due(r);
-    dqi_queue_kick(r->out);
+    if (b->base.due_ns != INT64_MAX) dqi_window_note_due(r);
+    dqi_assembly_close(&r->base, &b->base);
 }
 
 void dqi_window_advance(dqi_reorder *r, uint64_t to, uint32_t flag) {
@@ -78,7 +76,7 @@ void dqi_window_close_full(dqi_reorder *r) {
 void dqi_window_expire(dqi_reorder *r, int64_t now) {
     for (uint64_t o = r->low + r->conf.window; o-- != r->low;) {
         const dqi_batch *b = r->open[o & r->open_mask];
-        if (!b || b->due_ns > now) continue;
+        if (!b || b->base.due_ns > now) continue;
         dqi_window_advance(r, o + 1, DQ_AGGREGATE_TIMEOUT);
         break;
     }
@@ -101,22 +99,16 @@ uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
 
 dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uint32_t len, int64_t ts,
                            dq_reason *why) {
-    const dq_region *region = r->conf.region;
-    dq_burst *burst = dqi_burst_get(r->out->bursts);
+    dqi_batch *b = (dqi_batch *)dqi_assembly_take(&r->base);
     *why = DQ_DROP_NO_PACKET_BUFFER; // there are more descriptors than buffers
-    if (!burst) return NULL;
-    if (dqi_burst_fill(burst, &r->conf.region, 1, 1) != DQ_OK) {
-        dq_burst_unref(burst);
-        return NULL;
-    }
-    uint64_t k = burst->bufs[0][0] - region->first_id;
-    dqi_batch *b = (dqi_batch *)(r->records + k * r->record_bytes);
+    if (!b) return NULL;
+    uint64_t k = b->base.burst->bufs[0][0] - r->conf.region->first_id;
     _Atomic uint64_t *own = (_Atomic uint64_t *)(b + 1); // stored after it in the record
     uint32_t words = (r->conf.slots * r->cells_each + 63) / 64;
     b->present = r->marks.host ? (_Atomic uint64_t *)(void *)(r->marks.host + k * r->marks.each) : own;
     b->extra = r->extra ? b->present + words : NULL;
     uint32_t slot_bytes = r->conf.slot_bytes ? r->conf.slot_bytes : len > r->longest ? len : r->longest;
-    b->agg = (dq_aggregate){
+    b->base.agg = (dq_aggregate){
         .batch_id = r->seq ? first / r->conf.slots : first,
         .ordinal = ordinal,
         .slots = r->conf.slots,
@@ -131,21 +123,15 @@ dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uin
         .extra = (const uint64_t *)(const void *)b->extra,
         .on_gpu = r->marks.host ? r->marks.gpu + k * r->marks.each : 0,
     };
-    memset((void *)b->present, 0, (b->agg.cells + 63) / 64 * sizeof *b->present);
+    memset((void *)b->present, 0, (b->base.agg.cells + 63) / 64 * sizeof *b->present);
     if (b->extra) memset((void *)b->extra, 0, r->conf.slots * sizeof *b->extra);
     b->ids = r->by_source ? (_Atomic uint16_t *)(void *)(own + words + (r->extra ? r->conf.slots : 0)) : NULL;
-    b->burst = burst;
-    b->data = dqi_device_bytes(burst, 0, 0);
+    b->base.data = dqi_device_bytes(b->base.burst, 0, 0);
     b->gap_cell = 0;
     b->marked = false;
-    dqi_sockaddr *peer = dqi_buf_peer(r->conf.region, burst->bufs[0][0]);
-    if (peer) peer->sa.sa_family = AF_UNSPEC;
     b->first = first;
     b->epoch = r->epoch;
-    b->opened_ns = dq_now(r->stage->session);
-    b->due_ns = r->conf.timeout_ns ? b->opened_ns + r->conf.timeout_ns : INT64_MAX;
     b->rejected = false;
-    atomic_store_explicit(&b->fillers, 0, memory_order_relaxed);
     return b;
 }
 
@@ -224,25 +210,22 @@ dqi_batch *dqi_window_find(dqi_reorder *r, uint64_t number, uint32_t len, int64_
     if (len > r->longest) r->longest = len;
     dqi_batch **at = &r->open[ordinal & r->open_mask];
     if (!*at && !(*at = dqi_window_open(r, ordinal, first, len, ts, why))) return NULL;
-    if ((*at)->due_ns < atomic_load_explicit(&r->due_ns, memory_order_relaxed)) {
-        atomic_store_explicit(&r->due_ns, (*at)->due_ns, memory_order_relaxed);
-        dqi_queue_kick(r->out); // it may sleep past the new timeout
-    }
-    atomic_fetch_add_explicit(&(*at)->fillers, 1, memory_order_relaxed);
+    dqi_assembly_note_due(&r->base, &(*at)->base);
+    atomic_fetch_add_explicit(&(*at)->base.fillers, 1, memory_order_relaxed);
     return *at;
 }
 
 void dqi_window_leave(dqi_reorder *r, dqi_batch *b, uint32_t n, int64_t ts, uint32_t longest) {
     if (longest > r->longest) r->longest = longest;
-    b->agg.present_cells += n;
-    b->agg.packets += n;
-    if (n > 0) b->agg.last_ns = ts;
-    dqi_gauge_add(&r->done.held, n);
+    b->base.agg.present_cells += n;
+    b->base.agg.packets += n;
+    if (n > 0) b->base.agg.last_ns = ts;
+    dqi_gauge_add(&r->base.done.held, n);
     if (n > 0 && ts > r->last_ts) r->last_ts = ts;
     if (r->trial.begun) dqi_trial_count(r, b, n);
-    bool open = r->open[b->agg.ordinal & r->open_mask] == b;
-    if (atomic_fetch_sub_explicit(&b->fillers, 1, memory_order_acq_rel) == 1 && !open)
-        dqi_queue_kick(r->out); // it waits for the last filler
+    bool open = r->open[b->base.agg.ordinal & r->open_mask] == b;
+    if (atomic_fetch_sub_explicit(&b->base.fillers, 1, memory_order_acq_rel) == 1 && !open)
+        dqi_queue_kick(r->base.out); // it waits for the last filler
     if (open && dqi_block_full(b)) dqi_window_close_full(r);
 }
 

@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define USUAL_WINDOW     4
 #define STREAM_BYTES     (4 << 20) // batch size above which it does not stay cached until it is read
 #define FAR_WINDOWS      16        // a larger distance means another stream
 #define LEAST_AGREE      8         // packets that must agree to move the window: those of a batch,
@@ -107,29 +105,21 @@ static int choose_window(const char *name, dq_reorder_conf *c, dq_diag *diag) {
                         "apart, at most %d",
                         name, c->window, (unsigned long long)most, DQ_MAX_WINDOW);
     if (c->window > 0) return DQ_OK;
-    uint32_t half = c->region->conf.num_bufs / 2;
-    c->window = half < USUAL_WINDOW ? half : USUAL_WINDOW;
+    c->window = dqi_assembly_window(c->region);
     if (c->window > most) c->window = (uint32_t)most;
-    if (c->window == 0) c->window = 1;
     return DQ_OK;
 }
 
 // ---- components -------------------------------------------------------------------------------------------
 
-static int compile(const dq_number *from, dq_prog **out, dq_diag *diag) {
-    return from->n > 0 ? dq_prog_new(from->insns, from->n, out, diag) : DQ_OK;
-}
-
 static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     const dq_number *from[] = {&c->seq, &c->batch, &c->slot, &c->offset, &c->extra};
     dq_prog **to[] = {&r->seq, &r->batch, &r->slot, &r->offset, &r->extra};
-    for (int i = 0; i < 5; i++) {
-        int err = compile(from[i], to[i], diag);
-        if (err != DQ_OK) return err;
-    }
+    int err = dqi_assembly_compile(from, to, sizeof to / sizeof *to, diag);
+    if (err != DQ_OK) return err;
     r->payload = (dqi_payload_rule){
         .segment = c->segment, .offset = c->payload_offset, .at_payload = c->at_payload != 0};
-    int err = dqi_payload_rule_init(&r->payload, &c->header, &c->length, diag);
+    err = dqi_payload_rule_init(&r->payload, &c->header, &c->length, diag);
     if (err != DQ_OK) return err;
     r->flow_ids = malloc((c->n_flow_ids + 1) * sizeof *r->flow_ids);
     if (!r->flow_ids) return DQ_ESYS - ENOMEM;
@@ -138,7 +128,7 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     r->most = c->slot_bytes ? c->slot_bytes : c->region->conf.buf_size / c->slots;
     r->cells_each = c->offset.n ? (c->slot_bytes + c->packet_bytes - 1) / c->packet_bytes : 1;
     uint64_t all = (uint64_t)c->slots * c->window;
-    r->stream = !r->gpu && !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
+    r->stream = !r->base.gpu && !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
     r->back = batches_of(c) == UINT64_MAX ? INT64_MAX : batches_of(c) / 2 - 1;
     r->far = (int64_t)FAR_WINDOWS * c->window;
     r->agree = c->slots < LEAST_AGREE ? LEAST_AGREE : c->slots > MOST_AGREE ? MOST_AGREE : c->slots;
@@ -149,50 +139,30 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     return DQ_OK;
 }
 
-static int make_sources(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
-    dq_prog *number = NULL;
-    int err = compile(&c->source, &number, diag);
+static int make_sources(dqi_reorder *r, const char *name, dq_diag *diag) {
+    const dq_reorder_conf *c = &r->conf;
+    const dq_number *from = &c->source;
+    dq_prog *number = NULL, **to = &number;
+    int err = dqi_assembly_compile(&from, &to, 1, diag);
     if (err != DQ_OK || (!number && !c->source_peer)) return err;
     r->by_source = dqi_reorder_sources_new(number, c->slots * r->cells_each);
     if (r->by_source) return DQ_OK;
     dq_prog_free(number);
-    return DQ_ESYS - ENOMEM;
+    return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory for its records", name);
 }
 
-// Maps the records, one per buffer; unused ones cost no memory.
-static int make_records(dqi_reorder *r) {
-    const dq_region *region = r->conf.region;
+static int make_records(dqi_reorder *r, const char *name, dq_diag *diag) {
     size_t cells = (size_t)r->conf.slots * r->cells_each, extras = r->extra ? r->conf.slots : 0;
     size_t ids = r->by_source ? cells : 0;
-    r->record_bytes = sizeof(dqi_batch) + ((cells + 63) / 64 + extras) * sizeof(uint64_t);
-    r->record_bytes = (r->record_bytes + ids * sizeof(uint16_t) + 63) / 64 * 64;
-    r->records_bytes = r->record_bytes * region->conf.num_bufs;
-    void *p = mmap(NULL, r->records_bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return DQ_ESYS - errno;
-    r->records = p;
+    size_t bytes =
+        sizeof(dqi_batch) + ((cells + 63) / 64 + extras) * sizeof(uint64_t) + ids * sizeof(uint16_t);
     r->open_mask = 1;
     while (r->open_mask + 1 < r->conf.window)
         r->open_mask = 2 * r->open_mask + 1;
     r->open = calloc(2 * (r->open_mask + 1), sizeof *r->open);
-    if (r->open) r->trial.open = r->open + r->open_mask + 1;
-    return r->open && dqi_ring_init(&r->closed, region->conf.num_bufs) ? DQ_OK : DQ_ESYS - ENOMEM;
-}
-
-static int make_queue(dqi_reorder *r, const char *name, dq_diag *diag) {
-    char line[DQ_NAME_LEN];
-    snprintf(line, sizeof line, "%.*s.aggregates", DQ_REORDER_LEN, name);
-    dqi_stage_queue_conf conf = {
-        .line = line,
-        .queue = {.core = -1, .batch_size = 1, .n_regions = 1, .regions = {r->conf.region}},
-        .n_bursts = r->conf.region->conf.num_bufs + 2, // the queue keeps an empty one
-        .payload = true,
-        .rx = dqi_reorder_rx,
-        .wanted = dqi_reorder_wanted,
-        .impl = r,
-    };
-    snprintf(conf.queue.name, sizeof conf.queue.name, "%s", name);
-    return dqi_stage_queue_new(r->conf.region->session, &conf, &r->out, diag);
+    if (!r->open) return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory for its records", name);
+    r->trial.open = r->open + r->open_mask + 1;
+    return dqi_assembly_open(&r->base, name, r->conf.region, bytes, diag);
 }
 
 static void reorder_free(dqi_reorder *r) {
@@ -201,9 +171,8 @@ static void reorder_free(dqi_reorder *r) {
         dq_prog_free(progs[i]);
     dqi_reorder_gpu_free(r);
     dqi_payload_rule_free(&r->payload);
-    if (r->records) munmap(r->records, r->records_bytes);
     dqi_reorder_sources_free(r->by_source);
-    dqi_ring_free(&r->closed);
+    dqi_assembly_free(&r->base);
     free(r->open);
     free(r->flow_ids);
     free(r);
@@ -213,13 +182,8 @@ static void reorder_free(dqi_reorder *r) {
 
 static int reorder_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const dqi_reorder *r = st->impl;
-    if (dqi_stage_is_before(st, q))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: a stage cannot consume its own output",
-                        st->name);
-    if (r->conf.segment >= q->conf.n_regions)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "reorder %s: queue %s has %u segments: there is no segment %u", st->name,
-                        q->conf.name, q->conf.n_regions, r->conf.segment + 1);
+    int err = dqi_assembly_check(st, q, diag);
+    if (err != DQ_OK) return err;
     const dq_prog *progs[] = {r->seq, r->batch, r->slot, r->offset, r->extra};
     uint32_t most = 0;
     for (int i = 0; i < 5; i++)
@@ -237,34 +201,41 @@ static int reorder_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
                         DQI_MAX_SOURCES);
     if (known < n) return DQ_OK;
     r->sources[n].queue = q;
-    int err = r->gpu ? dqi_reorder_gpu_join(r, &r->sources[n], diag) : DQ_OK;
+    int err = r->base.gpu ? dqi_reorder_gpu_join(r, &r->sources[n], diag) : DQ_OK;
     if (err == DQ_OK) atomic_store(&r->n_sources, n + 1);
     return err;
 }
 
-static uint64_t reorder_held(const dq_stage *st) {
-    const dqi_reorder *r = st->impl;
-    return (uint64_t)dqi_gauge_get(&r->done.held);
-}
-
 static void reorder_line(const dq_stage *st, dq_line *line) {
     const dqi_reorder *r = st->impl;
-    dqi_line_add(line, &r->done.c);
+    dqi_assembly_line(st, line);
     dqi_line_add(line, &r->side);
-    line->extra[DQ_EXTRA_LATE] = line->dropped[DQ_DROP_LATE]; // for thresholds: blocks.late
     line->extra[DQ_EXTRA_OUTLIERS] = line->dropped[DQ_DROP_OUTLIER];
 }
 
 static bool reorder_histogram(const dq_stage *st, uint32_t k, dq_histogram *out) {
     const dqi_reorder *r = st->impl;
-    if (k > (dqi_reorder_gpu_timed(r) ? 1 : 0)) return false;
-    out->kind = k == 0 ? DQ_HISTOGRAM_COMPLETION_TIME : DQ_HISTOGRAM_RUN_TIME;
-    dqi_histogram_read(k == 0 ? &r->done.took : &r->ran, out);
+    if (k != 1 || !dqi_reorder_gpu_timed(r)) return dqi_assembly_histogram(st, k, out);
+    out->kind = DQ_HISTOGRAM_RUN_TIME;
+    dqi_histogram_read(&r->ran, out);
     return true;
 }
 
-static uint64_t reorder_drain(dq_stage *st) {
+static int reorder_poll(dq_stage *st) {
     dqi_reorder *r = st->impl;
+    int work = r->base.gpu ? dqi_reorder_gpu_poll(r, &st->next_ns) : 0;
+    return work + dqi_assembly_poll(st);
+}
+
+static void expire(dqi_assembly *a, int64_t now) {
+    dqi_reorder *r = (dqi_reorder *)a;
+    dqi_lock(&r->lock);
+    dqi_window_expire(r, now);
+    dqi_unlock(&r->lock);
+}
+
+static uint64_t close_all(dqi_assembly *a) {
+    dqi_reorder *r = (dqi_reorder *)a;
     dqi_lock(&r->lock);
     dqi_trial_reject(r);
     uint64_t n = dqi_window_close(r, DQ_AGGREGATE_STOPPED);
@@ -272,45 +243,65 @@ static uint64_t reorder_drain(dq_stage *st) {
     return n;
 }
 
+static bool pending(dqi_assembly *a, dqi_assembled *b) {
+    return a->gpu && dqi_reorder_gpu_gaps((dqi_reorder *)a, (dqi_batch *)b);
+}
+
 static void reorder_finish(dq_stage *st) {
     dqi_reorder *r = st->impl;
-    reorder_drain(st);
-    if (r->gpu) dqi_reorder_gpu_finish(r);
-    dqi_reorder_drop_closed(r, DQ_DROP_STOPPED);
+    close_all(&r->base);
+    if (r->base.gpu) dqi_reorder_gpu_finish(r);
+    dqi_assembly_drop_closed(&r->base, DQ_DROP_STOPPED);
     if (r->by_source)
         dqi_reorder_sources_close(r);
     else
-        dqi_ends_close(&r->ends, &r->done);
+        dqi_ends_close(&r->base.ends, &r->base.done);
+}
+
+// The stage's queue has a consumer: the queues claimed by the stage are read from now on.
+static void wanted(dq_queue *out) {
+    dqi_reorder *r = out->engine;
+    for (uint32_t i = 0; i < atomic_load(&r->n_sources); i++) {
+        dq_queue *q = r->sources[i].queue;
+        if (!q->claim) continue;
+        atomic_store(&q->consumed, true);
+        dqi_queue_kick(q);
+    }
 }
 
 static void stage_free(dq_stage *st) { reorder_free(st->impl); }
 
-static const dqi_stage_ops reorder_ops = {
-    .line_kind = DQ_LINE_STAGE,
-    .check = reorder_check,
-    .join = reorder_join,
-    .push = dqi_reorder_push,
-    .held = reorder_held,
-    .line = reorder_line,
-    .histogram = reorder_histogram,
-    .sources = dqi_reorder_sources_read,
-    .poll = dqi_reorder_poll,
-    .drain = reorder_drain,
-    .finish = reorder_finish,
-    .blocks = true, // on a GPU's pending work
-    .free = stage_free,
+static const dqi_assembly_ops reorder_ops = {
+    .kind = "reorder",
+    .wanted = wanted,
+    .expire = expire,
+    .close = close_all,
+    .discard = dqi_reorder_discard,
+    .pending = pending,
+    .fill_gaps = dqi_reorder_fill_gaps,
+    .account = dqi_reorder_account,
+    .stage = {.line_kind = DQ_LINE_STAGE,
+              .check = reorder_check,
+              .join = reorder_join,
+              .push = dqi_reorder_push,
+              .held = dqi_assembly_held,
+              .line = reorder_line,
+              .histogram = reorder_histogram,
+              .sources = dqi_reorder_sources_read,
+              .poll = reorder_poll,
+              .drain = dqi_assembly_drain,
+              .finish = reorder_finish,
+              .blocks = true, // on a GPU's pending work
+              .free = stage_free},
 };
 
 const dqi_reorder *dqi_reorder_of(const dq_queue *q) {
-    return q->owner && q->owner->ops == &reorder_ops ? q->owner->impl : NULL;
+    return q->owner && q->owner->ops == &reorder_ops.stage ? q->owner->impl : NULL;
 }
 
 static int check(dq_session *s, const char *name, const dq_reorder_conf *c, dq_diag *diag) {
-    if (s->state == DQI_NEW) return fault(diag, name, "the session is not open yet");
-    if (strlen(name) > DQ_REORDER_LEN)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "reorder %s: the name is longer than %d bytes", name,
-                        DQ_REORDER_LEN);
-    int err = check_rule(name, c, diag);
+    int err = dqi_assembly_check_name(s, "reorder", name, diag);
+    if (err == DQ_OK) err = check_rule(name, c, diag);
     if (err != DQ_OK) return err;
     char what[DQ_REORDER_LEN + 16];
     snprintf(what, sizeof what, "reorder %s", name);
@@ -327,26 +318,21 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
     if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory", name);
     r->conf = grown;
     r->convert = convert;
-    atomic_init(&r->due_ns, INT64_MAX);
-    if ((err = choose_window(name, &r->conf, diag)) != DQ_OK || (err = make_rule(r, &r->conf, diag)) != DQ_OK)
-        goto fail;
-    if ((err = make_sources(r, &r->conf, diag)) != DQ_OK || (err = make_records(r)) != DQ_OK) {
-        dqi_fail(diag, err, "reorder %s: no memory for its records", name);
-        goto fail;
+    r->base = (dqi_assembly){.ops = &reorder_ops,
+                             .timeout_ns = grown.timeout_ns,
+                             .fill = grown.fill,
+                             .segment = grown.segment,
+                             .drop_incomplete = grown.drop_incomplete != 0,
+                             .wait = grown.policy == DQ_POLICY_WAIT};
+    if ((err = choose_window(name, &r->conf, diag)) != DQ_OK ||
+        (err = make_rule(r, &r->conf, diag)) != DQ_OK || (err = make_sources(r, name, diag)) != DQ_OK ||
+        (err = make_records(r, name, diag)) != DQ_OK ||
+        (err = dqi_reorder_gpu_open(r, name, diag)) != DQ_OK ||
+        (err = dqi_assembly_add(&r->base, name, r->conf.region, diag)) != DQ_OK) {
+        reorder_free(r);
+        return err;
     }
-    if ((err = dqi_reorder_gpu_open(r, name, diag)) != DQ_OK) goto fail;
-    if ((err = make_queue(r, name, diag)) != DQ_OK) goto fail;
-    if ((err = dqi_stage_add(s, name, &reorder_ops, r, &r->stage, diag)) != DQ_OK) goto fail_queue;
-    dqi_stage_queue_own(r->stage, r->out);
-    r->stage->region = r->conf.region;
-    r->stage->touches = DQI_TOUCHES_HEADS | (r->gpu ? 0 : 1u << r->conf.segment);
-    r->stage->waits = r->conf.policy == DQ_POLICY_WAIT;
-    *out = r->stage;
-    *aggregates = r->out;
+    *out = r->base.stage;
+    *aggregates = r->base.out;
     return DQ_OK;
-fail_queue:
-    dqi_stage_queue_free(r->out);
-fail:
-    reorder_free(r);
-    return err;
 }
