@@ -207,7 +207,7 @@ static void user_finish(dq_stage *st) {
     uint32_t ended;
     while (dq_launcher_look(u->launcher, &ended) > 0)
         dqi_mover_nap();
-    bool wanted = atomic_load(&u->out->consumed);
+    bool wanted = atomic_load(&u->out->rx.consumed);
     for (dq_burst *b; (b = next_out(u)) != NULL;)
         end(u, b, dqi_launcher_lost(u->launcher), wanted);
 }

@@ -98,11 +98,11 @@ struct dqi_engine_ops {
     // Frees everything; accepts a partially opened interface. All pollers have ended.
     void (*close)(dq_iface *i);
     // Appends at most room packets to *b (its off, len, ts, bufs, bytes, or handles and to_columns where
-    // q->handles allows; tx accepts such bursts of the same engine; c.in counts arrivals, including drops).
-    // May replace an empty *b by another burst of at most batch_size packets. Returns the packets added. Sets
-    // q->next_ns if it knows when more will arrive. With room 0 (b is NULL if the queue has no regions) it
-    // only serves its connections. A connection without a consumer (dqi_queue_wants) is not read. Queue's
-    // poller; never blocks.
+    // q->rx.handles allows; tx accepts such bursts of the same engine; c.in counts arrivals, including
+    // drops). May replace an empty *b by another burst of at most batch_size packets. Returns the packets
+    // added. Sets q->next_ns if it knows when more will arrive. With room 0 (b is NULL if the queue has no
+    // regions) it only serves its connections. A connection without a consumer (dqi_queue_wants) is not read.
+    // Queue's poller; never blocks.
     int (*rx)(dq_queue *q, dq_burst **b, uint32_t room);
     // Sends packets [first, first + n) of b; returns the number accepted. Accepting the last packet of b
     // consumes the caller's reference. Packets that can never be sent are accepted and counted as dropped; 0:

@@ -98,7 +98,7 @@ uint32_t dq_flow_counts(const dq_session *s, dq_flow_count *out, uint32_t max) {
     sink k = {.out = out, .max = max};
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         for (uint32_t q = 0; q < s->ifaces[i]->n_rx; q++) {
-            const dqi_flow_counts *c = s->ifaces[i]->rx[q]->flow_counts;
+            const dqi_flow_counts *c = s->ifaces[i]->rx[q]->rx.flow_counts;
             if (!c) continue;
             k.iface = i;
             k.queue = s->ifaces[i]->rx[q]->conf.id;

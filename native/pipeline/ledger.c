@@ -18,9 +18,9 @@ static void queue_line(dq_queue *q, dq_line *l) {
     l->queue_id = q->conf.id;
     dqi_line_add(l, &q->c);
     l->held = dqi_queue_held(q);
-    l->pace_bps = atomic_load_explicit(&q->pace.bps, memory_order_relaxed);
-    l->pace_speed = atomic_load_explicit(&q->pace.speed, memory_order_relaxed);
-    l->pace_pps = atomic_load_explicit(&q->pace.pps, memory_order_relaxed);
+    l->pace_bps = atomic_load_explicit(&q->tx.pace.bps, memory_order_relaxed);
+    l->pace_speed = atomic_load_explicit(&q->tx.pace.speed, memory_order_relaxed);
+    l->pace_pps = atomic_load_explicit(&q->tx.pace.pps, memory_order_relaxed);
     if (!q->owner) return;
     l->kind = DQ_LINE_STAGE; // output of a stage: named after it, "blocks.aggregates"
     l->queue[0] = 0;
@@ -32,9 +32,9 @@ static void add_pipe(const dq_pipe *p, const dq_stage *st, dq_line *l) {
 }
 
 static void add_pipes(const dq_queue *q, const dq_stage *st, dq_line *l) {
-    add_pipe(q->claim, st, l);
-    for (uint32_t p = 0; p < q->n_pipes; p++)
-        add_pipe(q->pipes[p], st, l);
+    add_pipe(q->rx.claim, st, l);
+    for (uint32_t p = 0; p < q->rx.n_pipes; p++)
+        add_pipe(q->rx.pipes[p], st, l);
 }
 
 // Adds the counters of this stage's nodes in all pipes.
@@ -171,11 +171,11 @@ static void queue_histogram(shelf *k, const dq_queue *q, dq_histogram_kind kind,
 
 static void iface_histograms(shelf *k, const dq_iface *f) {
     for (uint32_t i = 0; i < f->n_rx; i++)
-        if (f->rx[i]->sizes) queue_histogram(k, f->rx[i], DQ_HISTOGRAM_BURST_SIZE, f->rx[i]->sizes);
+        if (f->rx[i]->rx.sizes) queue_histogram(k, f->rx[i], DQ_HISTOGRAM_BURST_SIZE, f->rx[i]->rx.sizes);
     for (uint32_t i = 0; i < f->n_tx; i++) {
         if (!dqi_tx_accuracy_any(f->tx[i])) continue;
-        queue_histogram(k, f->tx[i], DQ_HISTOGRAM_GAP_ERROR, &f->tx[i]->timing->gap_error);
-        queue_histogram(k, f->tx[i], DQ_HISTOGRAM_TIME_ERROR, &f->tx[i]->timing->time_error);
+        queue_histogram(k, f->tx[i], DQ_HISTOGRAM_GAP_ERROR, &f->tx[i]->tx.timing->gap_error);
+        queue_histogram(k, f->tx[i], DQ_HISTOGRAM_TIME_ERROR, &f->tx[i]->tx.timing->time_error);
     }
 }
 

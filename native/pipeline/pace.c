@@ -9,9 +9,9 @@
 static double rate(const _Atomic double *r) { return atomic_load_explicit(r, memory_order_relaxed); }
 
 void dq_tx_pace(dq_queue *q, double bps, double pps) {
-    atomic_store(&q->pace.speed, 0);
-    atomic_store(&q->pace.bps, bps);
-    atomic_store(&q->pace.pps, pps);
+    atomic_store(&q->tx.pace.speed, 0);
+    atomic_store(&q->tx.pace.bps, bps);
+    atomic_store(&q->tx.pace.pps, pps);
     dqi_queue_kick(q);
 }
 
@@ -24,7 +24,7 @@ static inline double cost_of(const dqi_pace *p, uint32_t len) {
 // Applies a change made by dq_tx_pace; the next packet, of len bytes, leaves after at most its cost at the
 // new rate.
 static void follow_change(dq_queue *q, double t, uint32_t len) {
-    dqi_pace *p = &q->pace;
+    dqi_pace *p = &q->tx.pace;
     double bps = rate(&p->bps), pps = rate(&p->pps);
     if (bps == p->seen_bps && pps == p->seen_pps) return;
     p->per_byte = bps > 0 ? 8e9 / bps : 0;
@@ -33,15 +33,15 @@ static void follow_change(dq_queue *q, double t, uint32_t len) {
     p->next_ns = p->next_ns < t ? t : p->next_ns > latest ? latest : p->next_ns;
     p->seen_bps = bps;
     p->seen_pps = pps;
-    q->timing->fresh = true;
+    q->tx.timing->fresh = true;
 }
 
 // Returns the time since the session's start; *next: the next send time, at most DQI_CATCH_UP_NS before it.
 static double now_and_next(dq_queue *q, int64_t now, uint32_t len, double *next) {
     double t = (double)(now - q->session->core.start_ns);
     follow_change(q, t, len);
-    if (q->pace.next_ns < t - DQI_CATCH_UP_NS) q->pace.next_ns = t - DQI_CATCH_UP_NS;
-    *next = q->pace.next_ns;
+    if (q->tx.pace.next_ns < t - DQI_CATCH_UP_NS) q->tx.pace.next_ns = t - DQI_CATCH_UP_NS;
+    *next = q->tx.pace.next_ns;
     return t;
 }
 
@@ -52,8 +52,8 @@ static void wait_until(dq_queue *q, double next) {
 }
 
 static bool unpaced(dq_queue *q) {
-    if (rate(&q->pace.bps) > 0 || rate(&q->pace.pps) > 0) return false;
-    q->pace.seen_bps = q->pace.seen_pps = 0;
+    if (rate(&q->tx.pace.bps) > 0 || rate(&q->tx.pace.pps) > 0) return false;
+    q->tx.pace.seen_bps = q->tx.pace.seen_pps = 0;
     return true;
 }
 
@@ -64,42 +64,42 @@ uint32_t dqi_pace_allow(dq_queue *q, int64_t now, uint32_t len, uint32_t n) {
         wait_until(q, next);
         return 0;
     }
-    double due = (t - next) / cost_of(&q->pace, len) + 1;
+    double due = (t - next) / cost_of(&q->tx.pace, len) + 1;
     return due < n ? (uint32_t)due : n;
 }
 
 uint32_t dqi_pace_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first, uint32_t n) {
-    double speed = b->timed || q->tx_made ? 0 : rate(&q->pace.speed);
+    double speed = b->timed || q->tx.made ? 0 : rate(&q->tx.pace.speed);
     if (speed > 0) return dqi_follow_count(q, now, b, first, n, speed);
-    q->pace.seen_speed = 0;
+    q->tx.pace.seen_speed = 0;
     if (unpaced(q)) return n;
     dqi_burst_columns(b);
-    double next, t = now_and_next(q, now, dqi_packet_len(b, first), &next), *cost = q->timing->cost;
+    double next, t = now_and_next(q, now, dqi_packet_len(b, first), &next), *cost = q->tx.timing->cost;
     uint32_t k = 0;
     if (n > q->conf.batch_size) n = q->conf.batch_size;
     for (; k < n && next <= t; k++)
-        next += cost[k] = cost_of(&q->pace, dqi_packet_len(b, first + k));
+        next += cost[k] = cost_of(&q->tx.pace, dqi_packet_len(b, first + k));
     if (k == 0) wait_until(q, next);
     return k;
 }
 
 void dqi_pace_spend(dq_queue *q, int64_t now, uint32_t n) {
-    if (q->pace.seen_speed > 0) {
+    if (q->tx.pace.seen_speed > 0) {
         dqi_follow_spend(q, now, n);
         return;
     }
-    if (q->pace.seen_bps <= 0 && q->pace.seen_pps <= 0) return;
+    if (q->tx.pace.seen_bps <= 0 && q->tx.pace.seen_pps <= 0) return;
     for (uint32_t i = 0; i < n; i++)
-        q->pace.next_ns += q->timing->cost[i];
-    dqi_tx_accuracy_paced(q->timing, now, n);
+        q->tx.pace.next_ns += q->tx.timing->cost[i];
+    dqi_tx_accuracy_paced(q->tx.timing, now, n);
 }
 
 void dqi_pace_idle(dq_queue *q, int64_t now) {
     double t = (double)(now - q->session->core.start_ns);
-    q->pace.was_idle = true;
-    if (rate(&q->pace.speed) > 0 || q->pace.next_ns >= t) return;
-    q->pace.next_ns = t;
-    q->timing->dry = true;
-    if (dqi_gauge_get(&q->timing->due_ns) == 0 && !unpaced(q))
-        atomic_store_explicit(&q->timing->due_ns, now, memory_order_relaxed);
+    q->tx.pace.was_idle = true;
+    if (rate(&q->tx.pace.speed) > 0 || q->tx.pace.next_ns >= t) return;
+    q->tx.pace.next_ns = t;
+    q->tx.timing->dry = true;
+    if (dqi_gauge_get(&q->tx.timing->due_ns) == 0 && !unpaced(q))
+        atomic_store_explicit(&q->tx.timing->due_ns, now, memory_order_relaxed);
 }

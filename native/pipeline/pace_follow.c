@@ -9,18 +9,18 @@
 #include <math.h>
 
 void dq_tx_follow(dq_queue *q, double speed) {
-    atomic_store(&q->pace.bps, 0);
-    atomic_store(&q->pace.pps, 0);
-    atomic_store(&q->pace.speed, speed);
+    atomic_store(&q->tx.pace.bps, 0);
+    atomic_store(&q->tx.pace.pps, 0);
+    atomic_store(&q->tx.pace.speed, speed);
     dqi_queue_kick(q);
 }
 
 // Applies a change made by dq_tx_follow.
 static void follow_change(dq_queue *q, double speed) {
-    if (speed == q->pace.seen_speed) return;
-    q->pace.seen_speed = speed;
-    q->pace.last_ts = DQ_NO_TIME;
-    q->timing->fresh = true;
+    if (speed == q->tx.pace.seen_speed) return;
+    q->tx.pace.seen_speed = speed;
+    q->tx.pace.last_ts = DQ_NO_TIME;
+    q->tx.timing->fresh = true;
 }
 
 // Returns the gap in ns between the previous packet and one with this receive time.
@@ -30,9 +30,9 @@ static double gap_of(int64_t last, int64_t ts, double speed) {
 
 // Returns when the first packet is due, relative to the session's start.
 static double first_due(dq_queue *q, double t, double gap) {
-    double due = q->pace.last_ts == DQ_NO_TIME ? t : q->pace.next_ns + gap;
-    if (q->pace.was_idle) q->timing->dry = due < t;
-    q->pace.was_idle = false;
+    double due = q->tx.pace.last_ts == DQ_NO_TIME ? t : q->tx.pace.next_ns + gap;
+    if (q->tx.pace.was_idle) q->tx.timing->dry = due < t;
+    q->tx.pace.was_idle = false;
     return due < t - DQI_CATCH_UP_NS ? t - DQI_CATCH_UP_NS : due;
 }
 
@@ -40,8 +40,8 @@ uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first,
     follow_change(q, speed);
     dqi_burst_columns(b);
     const double t = (double)(now - q->session->core.start_ns);
-    int64_t last = q->pace.last_ts, *seen = q->timing->asked;
-    double due = 0, *gap = q->timing->cost;
+    int64_t last = q->tx.pace.last_ts, *seen = q->tx.timing->asked;
+    double due = 0, *gap = q->tx.timing->cost;
     uint32_t k = 0;
     if (n > q->conf.batch_size) n = q->conf.batch_size;
     for (; k < n; k++) {
@@ -49,7 +49,7 @@ uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first,
         gap[k] = gap_of(last, ts, speed);
         due = k == 0 ? first_due(q, t, gap[0]) : due + gap[k];
         if (due > t) break;
-        if (k == 0) q->pace.first_ns = due;
+        if (k == 0) q->tx.pace.first_ns = due;
         if (ts > last) last = ts;
         seen[k] = last;
     }
@@ -61,10 +61,10 @@ uint32_t dqi_follow_count(dq_queue *q, int64_t now, dq_burst *b, uint32_t first,
 }
 
 void dqi_follow_spend(dq_queue *q, int64_t now, uint32_t n) {
-    double due = q->pace.first_ns;
+    double due = q->tx.pace.first_ns;
     for (uint32_t k = 1; k < n; k++)
-        due += q->timing->cost[k];
-    q->pace.next_ns = due;
-    q->pace.last_ts = q->timing->asked[n - 1];
-    dqi_tx_accuracy_followed(q->timing, now, n);
+        due += q->tx.timing->cost[k];
+    q->tx.pace.next_ns = due;
+    q->tx.pace.last_ts = q->tx.timing->asked[n - 1];
+    dqi_tx_accuracy_followed(q->tx.timing, now, n);
 }

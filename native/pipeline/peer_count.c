@@ -52,7 +52,7 @@ uint32_t dq_peer_counts(const dq_session *s, dq_peer_count *out, uint32_t max) {
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++) {
             const dq_queue *q = s->ifaces[i]->rx[k];
-            const dqi_peer_counts *c = q->peer_counts;
+            const dqi_peer_counts *c = q->rx.peer_counts;
             uint32_t end = c ? dqi_key_end(&c->keys) : 0;
             for (uint32_t id = DQI_KEY_OTHER; id < end; id++) {
                 uint64_t packets = dqi_get(&c->of[id].packets);

@@ -45,13 +45,13 @@ static bool run_pipe(dqi_dispatch *d, dq_pipe *p) {
 
 // Runs the claim; the packets it leaves become the burst for the pipes. False: stalled.
 static bool run_claim(dq_queue *q) {
-    dqi_dispatch *d = &q->dispatch;
+    dqi_dispatch *d = &q->rx.dispatch;
     if (d->claimed) return true;
     if (!d->cur) {
         d->cur = d->burst;
         d->burst = NULL;
     }
-    if (!run_nodes(d, q->claim)) return false;
+    if (!run_nodes(d, q->rx.claim)) return false;
     uint32_t left = d->cur ? d->cur->n : 0;
     uint64_t bytes = d->cur ? d->cur->bytes : 0;
     dqi_add(&q->c.out, d->n - left);
@@ -67,34 +67,34 @@ static bool run_claim(dq_queue *q) {
 
 // Whether a pipe is dedicated to this connection: its bursts then go to no other pipe.
 static bool has_own_pipe(const dq_queue *q, uint32_t conn) {
-    for (uint32_t i = 0; conn != 0 && i < q->n_pipes; i++)
-        if (q->pipes[i]->conn == conn) return true;
+    for (uint32_t i = 0; conn != 0 && i < q->rx.n_pipes; i++)
+        if (q->rx.pipes[i]->conn == conn) return true;
     return false;
 }
 
 // Returns the first pipe at or after `from` for this connection (0: any connection); n_pipes: none.
 static uint32_t next_pipe(const dq_queue *q, uint32_t from, uint32_t conn) {
-    while (from < q->n_pipes && q->pipes[from]->conn != conn)
+    while (from < q->rx.n_pipes && q->rx.pipes[from]->conn != conn)
         from++;
     return from;
 }
 
 bool dqi_dispatch_run(dq_queue *q) {
-    dqi_dispatch *d = &q->dispatch;
+    dqi_dispatch *d = &q->rx.dispatch;
     if (!d->active) return true;
     if (!run_claim(q)) return false;
     while (d->cur || d->burst) {
         if (!d->cur) {
             d->pipe = next_pipe(q, d->pipe, d->conn);
-            if (d->pipe == q->n_pipes) break;
+            if (d->pipe == q->rx.n_pipes) break;
             d->cur = d->burst;
             d->taken = true;
-            if (next_pipe(q, d->pipe + 1, d->conn) == q->n_pipes)
+            if (next_pipe(q, d->pipe + 1, d->conn) == q->rx.n_pipes)
                 d->burst = NULL; // the last pipe gets the dispatch's own reference
             else
                 dq_burst_ref(d->burst);
         }
-        if (!run_pipe(d, q->pipes[d->pipe])) return false;
+        if (!run_pipe(d, q->rx.pipes[d->pipe])) return false;
         d->pipe++;
         if (!d->burst) break;
     }
@@ -112,24 +112,24 @@ bool dqi_dispatch_run(dq_queue *q) {
 }
 
 bool dqi_queue_wants(const dq_queue *q, uint32_t conn) {
-    return next_pipe(q, 0, has_own_pipe(q, conn) ? conn : 0) < q->n_pipes;
+    return next_pipe(q, 0, has_own_pipe(q, conn) ? conn : 0) < q->rx.n_pipes;
 }
 
 // Whether the pipe of this connection modifies its bursts: it is then their only reader, and may share them
 // later.
 static bool changes(const dq_queue *q, uint32_t conn) {
     uint32_t k = next_pipe(q, 0, conn);
-    return k < q->n_pipes && q->pipes[k]->changes;
+    return k < q->rx.n_pipes && q->rx.pipes[k]->changes;
 }
 
 void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
-    if (q->sizes) dqi_histogram_note(q->sizes, b->n - 1); // stage's queue: NULL, bursts have one packet
+    if (q->rx.sizes) dqi_histogram_note(q->rx.sizes, b->n - 1); // stage's queue: NULL, bursts have one packet
     uint32_t conn = has_own_pipe(q, b->conn) ? b->conn : 0;
-    if (q->n_consumers > 1 && !changes(q, conn)) b->flags |= DQ_BURST_SHARED;
-    if (!q->handles) dqi_burst_columns(b);
-    q->dispatch = (dqi_dispatch){
+    if (q->rx.n_consumers > 1 && !changes(q, conn)) b->flags |= DQ_BURST_SHARED;
+    if (!q->rx.handles) dqi_burst_columns(b);
+    q->rx.dispatch = (dqi_dispatch){
         .active = true,
-        .claimed = q->claim == NULL,
+        .claimed = q->rx.claim == NULL,
         .burst = b,
         .n = b->n,
         .bytes = b->bytes,
@@ -138,7 +138,7 @@ void dqi_dispatch_start(dq_queue *q, dq_burst *b) {
 }
 
 void dqi_dispatch_drop(dq_queue *q) {
-    dqi_dispatch *d = &q->dispatch;
+    dqi_dispatch *d = &q->rx.dispatch;
     if (!d->active) return;
     dqi_drop(&q->c, DQ_DROP_STOPPED, d->n);
     dqi_gauge_add(&q->held, -(int64_t)d->n);
@@ -150,17 +150,17 @@ void dqi_dispatch_drop(dq_queue *q) {
 // Returns the number of consumers: stages of q's pipes that access packets after the push, or modify them.
 static uint32_t count_consumers(const dq_queue *q) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < q->n_pipes; i++)
-        for (uint32_t k = 0; k < q->pipes[i]->n; k++)
-            n += q->pipes[i]->nodes[k].stage->ops->consumer;
+    for (uint32_t i = 0; i < q->rx.n_pipes; i++)
+        for (uint32_t k = 0; k < q->rx.pipes[i]->n; k++)
+            n += q->rx.pipes[i]->nodes[k].stage->ops->consumer;
     return n;
 }
 
 // Whether no stage of q's pipes reads packets in its push and at most one does so later.
 static bool takes_handles(const dq_queue *q) {
-    bool accepts_handles = !q->claim && q->n_pipes == 1 && q->n_consumers <= 1;
-    for (uint32_t k = 0; accepts_handles && k < q->pipes[0]->n; k++)
-        accepts_handles = q->pipes[0]->nodes[k].stage->ops->accepts_handles;
+    bool accepts_handles = !q->rx.claim && q->rx.n_pipes == 1 && q->rx.n_consumers <= 1;
+    for (uint32_t k = 0; accepts_handles && k < q->rx.pipes[0]->n; k++)
+        accepts_handles = q->rx.pipes[0]->nodes[k].stage->ops->accepts_handles;
     return accepts_handles;
 }
 
@@ -242,8 +242,8 @@ static const dq_stage *changer(const dq_pipe *p) {
 
 // Checks that a pipe that modifies packets is their only one, with no consumer before the change.
 static int check_changes(const dq_queue *q, const dq_pipe *p, dq_diag *diag) {
-    for (uint32_t i = 0; i < q->n_pipes; i++) {
-        const dq_pipe *other = q->pipes[i];
+    for (uint32_t i = 0; i < q->rx.n_pipes; i++) {
+        const dq_pipe *other = q->rx.pipes[i];
         if (other->conn == p->conn && (other->changes || p->changes))
             return refuse_change(q, changer(p->changes ? p : other), "another pipe or handler of the queue",
                                  diag);
@@ -270,7 +270,7 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
     if (err != DQ_OK) return err;
     dq_pipe *p = pipe_new(q, stages, n, conn);
     pthread_mutex_lock(&q->session->control);
-    dq_pipe **more = p ? malloc((q->n_pipes + 1) * sizeof(dq_pipe *)) : NULL;
+    dq_pipe **more = p ? malloc((q->rx.n_pipes + 1) * sizeof(dq_pipe *)) : NULL;
     if (!more) {
         pthread_mutex_unlock(&q->session->control);
         pipe_free(p);
@@ -286,15 +286,15 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
         free(more);
         return err;
     }
-    if (q->n_pipes > 0) memcpy(more, q->pipes, q->n_pipes * sizeof *more);
-    more[q->n_pipes] = p;
-    free(q->pipes);
-    q->pipes = more;
-    q->n_pipes++;
-    q->pipes_version++;
-    q->n_consumers = count_consumers(q);
-    q->handles = takes_handles(q);
-    if (!q->claim) atomic_store(&q->consumed, true);
+    if (q->rx.n_pipes > 0) memcpy(more, q->rx.pipes, q->rx.n_pipes * sizeof *more);
+    more[q->rx.n_pipes] = p;
+    free(q->rx.pipes);
+    q->rx.pipes = more;
+    q->rx.n_pipes++;
+    q->rx.pipes_version++;
+    q->rx.n_consumers = count_consumers(q);
+    q->rx.handles = takes_handles(q);
+    if (!q->rx.claim) atomic_store(&q->rx.consumed, true);
     dqi_poller_release(q->poller);
     pthread_mutex_unlock(&q->session->control);
     dqi_queue_kick(q); // packets may have waited for a consumer
@@ -306,7 +306,7 @@ int dq_pipe_add(dq_queue *q, dq_stage *const *stages, uint32_t n, uint32_t conn,
 int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *diag) {
     int err = check_stages(q, stages, n, diag);
     if (err != DQ_OK) return err;
-    if (q->session->state >= DQI_STARTED || q->claim)
+    if (q->session->state >= DQI_STARTED || q->rx.claim)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: it was claimed before, or the session runs",
                         q->conf.name);
     dq_pipe *p = pipe_new(q, stages, n, 0);
@@ -317,8 +317,8 @@ int dq_queue_claim(dq_queue *q, dq_stage *const *stages, uint32_t n, dq_diag *di
         return err;
     }
     pthread_mutex_lock(&q->session->control);
-    q->claim = p;
-    q->handles = takes_handles(q);
+    q->rx.claim = p;
+    q->rx.handles = takes_handles(q);
     pthread_mutex_unlock(&q->session->control);
     return DQ_OK;
 }
@@ -337,13 +337,13 @@ static void add_counters(dqi_counters *to, const dqi_counters *from) {
 
 // Adjusts the dispatch for the removal of pipe `at`: a burst stalled there continues after it.
 static void leave_dispatch(dq_queue *q, uint32_t at) {
-    dqi_dispatch *d = &q->dispatch;
+    dqi_dispatch *d = &q->rx.dispatch;
     if (!d->active || !d->claimed || d->pipe < at) return;
     if (d->pipe == at) {
         dq_burst_unref(d->cur);
         d->cur = NULL;
         d->node = 0;
-        if (!d->burst) d->pipe = q->n_pipes - 1; // `at` was the last pipe with the burst
+        if (!d->burst) d->pipe = q->rx.n_pipes - 1; // `at` was the last pipe with the burst
     } else {
         d->pipe--;
     }
@@ -353,17 +353,17 @@ void dq_pipe_remove(dq_pipe *p) {
     dq_queue *q = p->queue;
     pthread_mutex_lock(&q->session->control);
     dqi_poller_hold(q->poller);
-    for (uint32_t i = 0; i < q->n_pipes; i++) {
-        if (q->pipes[i] != p) continue;
+    for (uint32_t i = 0; i < q->rx.n_pipes; i++) {
+        if (q->rx.pipes[i] != p) continue;
         leave_dispatch(q, i);
-        memmove(q->pipes + i, q->pipes + i + 1, (q->n_pipes - i - 1) * sizeof *q->pipes);
-        q->n_pipes--;
-        q->pipes_version++;
+        memmove(q->rx.pipes + i, q->rx.pipes + i + 1, (q->rx.n_pipes - i - 1) * sizeof *q->rx.pipes);
+        q->rx.n_pipes--;
+        q->rx.pipes_version++;
         break;
     }
-    q->n_consumers = count_consumers(q);
-    q->handles = takes_handles(q);
-    if (!q->claim) atomic_store(&q->consumed, q->n_pipes > 0);
+    q->rx.n_consumers = count_consumers(q);
+    q->rx.handles = takes_handles(q);
+    if (!q->rx.claim) atomic_store(&q->rx.consumed, q->rx.n_pipes > 0);
     for (uint32_t i = 0; i < p->n; i++)
         add_counters(&p->nodes[i].stage->past, &p->nodes[i].c);
     dqi_poller_release(q->poller);
@@ -372,8 +372,8 @@ void dq_pipe_remove(dq_pipe *p) {
 }
 
 void dqi_pipes_free(dq_queue *q) {
-    for (uint32_t i = 0; i < q->n_pipes; i++)
-        pipe_free(q->pipes[i]);
-    pipe_free(q->claim);
-    free(q->pipes);
+    for (uint32_t i = 0; i < q->rx.n_pipes; i++)
+        pipe_free(q->rx.pipes[i]);
+    pipe_free(q->rx.claim);
+    free(q->rx.pipes);
 }

@@ -195,7 +195,7 @@ static dues next_due(const dqi_poller *p) {
         const dq_queue *q = p->queues[i];
         if (q->next_ns == INT64_MAX || !is_served(q->session)) continue;
         int64_t left = left_until(q->session, q->next_ns);
-        if (q->rest_until) {
+        if (q->rx.rest_until) {
             if (left < d.rest) d.rest = left;
             continue;
         }
@@ -208,7 +208,7 @@ static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
     nfds_t n = 1; // fds[0] is the wake-up descriptor
     for (uint32_t i = 0; i < p->n; i++) {
         dq_queue *q = p->queues[i];
-        bool armed = q->iface->ops->arm && !q->blocked && is_served(q->session);
+        bool armed = q->iface->ops->arm && !q->rx.blocked && is_served(q->session);
         q->n_armed = armed ? (uint32_t)q->iface->ops->arm(q, fds + n, (int)(max - n)) : 0;
         n += q->n_armed;
     }
@@ -293,7 +293,7 @@ void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
 bool dqi_poller_rests(const dqi_poller *p) {
     bool rests = false;
     for (uint32_t i = 0; i < p->n && !rests; i++)
-        rests = p->queues[i]->rest_until != 0;
+        rests = p->queues[i]->rx.rest_until != 0;
     return rests;
 }
 

@@ -16,28 +16,12 @@ typedef struct dqi_histogram dqi_histogram;
 typedef struct dqi_flow_counts dqi_flow_counts;
 typedef struct dqi_peer_counts dqi_peer_counts;
 
-struct dq_queue {
-    dq_queue_conf conf;
-    dq_session *session;
-    dq_iface *iface;
-    _Atomic(dqi_poller *) poller; // kicked by senders while it changes hands
-    dq_stage *owner;              // stage of a stage's queue (stage_queue.h), otherwise NULL
-    void *engine;                 // engine's data; for a stage's queue the stage's
-    dqi_burst_pool *bursts;
-    dqi_counters c;
-    dqi_fault faults[DQI_FAULTS];
-    dqi_gauge held;   // packets in the current burst, the dispatch and the transmit ring
-    uint32_t n_armed; // descriptors that its engine armed for the poller's sleep
-    int64_t next_ns;  // session time of the next useful poll; 0: now, INT64_MAX: on a kick only
-    _Atomic uint32_t stopping;
-
-    // receive
+// What a receive queue has in addition. Accessed by its poller, unless noted otherwise.
+typedef struct dqi_rx_part {
     dq_burst *cur;
-    int32_t stamping;    // dq_stamps: software or virtual, unless the engine sets it at open
-    uint8_t device_only; // segments of its regions (dqi_device_only)
-    bool heads;          // packets are whole on a GPU, and bursts have copies of their heads
-    bool immediate;      // without a timeout, deliver the result of each poll
-    int64_t cur_since;   // session time of cur's first packet
+    int32_t stamping; // dq_stamps: software or virtual, unless the engine sets it at open
+    bool immediate;   // without a timeout, deliver the result of each poll
+    int64_t since;    // session time of cur's first packet
     dqi_dispatch dispatch;
     dq_pipe **pipes;
     dq_pipe *claim; // runs first, once per burst: the pipes get its output. NULL: none
@@ -58,15 +42,17 @@ struct dq_queue {
     // frame into lead + buf_size bytes that start lead bytes before the buffer; rx.c handles frames that are
     // still too long afterwards.
     _Atomic uint32_t lead;
+} dqi_rx_part;
 
-    // transmit
+// What a transmit queue has in addition, likewise.
+typedef struct dqi_tx_part {
     dqi_ring ring;
-    dq_burst *tx;
-    uint32_t tx_pos;
-    int64_t tx_since;  // when the first poll saw tx
+    dq_burst *cur;
+    uint32_t pos;
+    int64_t since;     // when the first poll saw cur
     _Atomic bool busy; // had packets to send at the last poll
     int64_t now_ns;    // clock at the last poll, for the engine
-    bool tx_made;      // tx is a burst of the transmission gen
+    bool made;         // cur is a burst of the transmission gen
     dqi_pace pace;
     dqi_tx_accuracy *timing;
     dq_template *gen;
@@ -79,6 +65,26 @@ struct dq_queue {
     dqi_stamped stamped;       // places: NULL if other queues write the buffers
     _Atomic bool unstamped;    // other writers have appeared
     _Atomic(dqi_tx_gpu *) gpu; // copies packets out of its memory; NULL: not needed so far
+} dqi_tx_part;
+
+struct dq_queue {
+    dq_queue_conf conf;
+    dq_session *session;
+    dq_iface *iface;
+    _Atomic(dqi_poller *) poller; // kicked by senders while it changes hands
+    dq_stage *owner;              // stage of a stage's queue (stage_queue.h), otherwise NULL
+    void *engine;                 // engine's data; for a stage's queue the stage's
+    dqi_burst_pool *bursts;
+    dqi_counters c;
+    dqi_fault faults[DQI_FAULTS];
+    dqi_gauge held;   // packets in the current burst, the dispatch and the transmit ring
+    uint32_t n_armed; // descriptors that its engine armed for the poller's sleep
+    int64_t next_ns;  // session time of the next useful poll; 0: now, INT64_MAX: on a kick only
+    _Atomic uint32_t stopping;
+    uint8_t device_only; // segments of its regions (dqi_device_only)
+    bool heads;          // packets are whole on a GPU, and bursts have copies of their heads
+    dqi_rx_part rx;
+    dqi_tx_part tx;
 };
 
 // Invalidates cached template writes of all transmit queues in region r, which gets another writer. Any

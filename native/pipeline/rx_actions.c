@@ -98,7 +98,7 @@ static bool publish(dq_iface *i, flow_acts *const *list, uint32_t n) {
     a->table = t;
     dqi_unlock(&a->lock);
     for (uint32_t k = 0; k < i->n_rx; k++) // after the table: queues read it once they have a lead
-        atomic_store_explicit(&i->rx[k]->lead, a->lead, memory_order_release);
+        atomic_store_explicit(&i->rx[k]->rx.lead, a->lead, memory_order_release);
     table_drop(old);
     return true;
 }

@@ -60,9 +60,9 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
     q->conf = *conf;
     q->session = i->session;
     q->iface = i;
-    q->immediate = i->ops->payload || conf->direct;
-    q->stamping = dqi_virtual(i->session) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
-    atomic_init(&q->pace.bps, conf->pace_bps);
+    q->rx.immediate = i->ops->payload || conf->direct;
+    q->rx.stamping = dqi_virtual(i->session) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
+    atomic_init(&q->tx.pace.bps, conf->pace_bps);
     (rx ? i->rx : i->tx)[(*n)++] = q;
     *out = q;
     return DQ_OK;
@@ -89,7 +89,7 @@ static dq_queue *queue_at(const dq_session *s, uint32_t k) {
 // socket under light load: one), and so needs more bursts for as many packets; unused ones cost no memory.
 static uint32_t descriptors(const dq_queue *q) {
     if (q->conf.dir == DQ_TX) return q->session->core.conf.tx_meta_buffers;
-    return q->session->core.conf.rx_meta_buffers * (q->immediate && q->conf.timeout_us == 0 ? 16 : 1);
+    return q->session->core.conf.rx_meta_buffers * (q->rx.immediate && q->conf.timeout_us == 0 ? 16 : 1);
 }
 
 // Checks that the engine can access the queue's regions, and that headers are readable.
@@ -121,19 +121,19 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     q->device_only = (uint8_t)dqi_device_only(q->conf.regions, q->conf.n_regions);
     q->heads = regions && q->conf.regions[0]->whole;
     if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
-    bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->ring, n));
+    bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->tx.ring, n));
     bool packs = q->iface->ops->copies, leaves = packs || q->iface->ops->leaves;
     if (ok && !rx && regions && leaves && dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
         if (packs) dqi_region_ascend(q->conf.regions[0]);
-        q->stamped.packs = packs;
-        q->stamped.first = q->conf.regions[0]->first_id;
-        q->stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->stamped.places);
-        ok = q->stamped.places != NULL;
+        q->tx.stamped.packs = packs;
+        q->tx.stamped.first = q->conf.regions[0]->first_id;
+        q->tx.stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->tx.stamped.places);
+        ok = q->tx.stamped.places != NULL;
     }
-    if (ok && !rx) ok = (q->timing = dqi_tx_accuracy_new(q->conf.batch_size)) != NULL;
-    if (ok && rx) ok = (q->sizes = calloc(1, sizeof *q->sizes)) != NULL;
-    if (ok && rx && q->iface->ops->flows) ok = (q->flow_counts = dqi_flow_counts_new()) != NULL;
-    if (ok && rx && q->iface->ops->payload) ok = (q->peer_counts = dqi_peer_counts_new()) != NULL;
+    if (ok && !rx) ok = (q->tx.timing = dqi_tx_accuracy_new(q->conf.batch_size)) != NULL;
+    if (ok && rx) ok = (q->rx.sizes = calloc(1, sizeof *q->rx.sizes)) != NULL;
+    if (ok && rx && q->iface->ops->flows) ok = (q->rx.flow_counts = dqi_flow_counts_new()) != NULL;
+    if (ok && rx && q->iface->ops->payload) ok = (q->rx.peer_counts = dqi_peer_counts_new()) != NULL;
     if (!ok)
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                         q->conf.name, n, q->conf.batch_size);
@@ -364,7 +364,7 @@ static uint64_t stalled(const dq_session *s) {
     uint64_t n = 0;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        if (!has_worker(q) && q->conf.dir == DQ_RX && q->dispatch.active)
+        if (!has_worker(q) && q->conf.dir == DQ_RX && q->rx.dispatch.active)
             n += (uint64_t)dqi_gauge_get(&q->held);
     return n;
 }
@@ -420,7 +420,7 @@ static bool short_of_room(const dq_session *s) {
     bool is = false;
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL && !is; k++)
-        is = q->conf.dir == DQ_RX && q->blocked && !q->dispatch.active && !dqi_virtual(s);
+        is = q->conf.dir == DQ_RX && q->rx.blocked && !q->rx.dispatch.active && !dqi_virtual(s);
     return is;
 }
 
@@ -483,7 +483,7 @@ static int64_t last_time(const dq_session *s) {
     int64_t t = dqi_stop_time(s);
     dq_queue *q;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        if (q->conf.dir == DQ_TX && q->now_ns > t) t = q->now_ns;
+        if (q->conf.dir == DQ_TX && q->tx.now_ns > t) t = q->tx.now_ns;
     return t;
 }
 
@@ -544,21 +544,21 @@ void dq_session_finish(dq_session *s) {
 static void queue_free(dq_queue *q) {
     if (q->poller) dqi_poller_remove(q->poller, q);
     dqi_rx_drop_rest(q);
-    if (q->ring.slots) dqi_tx_drop_rest(q);
-    dq_template_unref(q->gen);
-    q->gen = NULL;
-    free(q->stamped.places);
-    q->stamped.places = NULL;
-    dqi_tx_accuracy_free(q->timing);
+    if (q->tx.ring.slots) dqi_tx_drop_rest(q);
+    dq_template_unref(q->tx.gen);
+    q->tx.gen = NULL;
+    free(q->tx.stamped.places);
+    q->tx.stamped.places = NULL;
+    dqi_tx_accuracy_free(q->tx.timing);
     dqi_tx_gpu_free(q);
-    q->timing = NULL;
-    dqi_flow_counts_free(q->flow_counts);
-    q->flow_counts = NULL;
-    dqi_peer_counts_free(q->peer_counts);
-    q->peer_counts = NULL;
-    free(q->sizes);
-    q->sizes = NULL;
-    dqi_ring_free(&q->ring);
+    q->tx.timing = NULL;
+    dqi_flow_counts_free(q->rx.flow_counts);
+    q->rx.flow_counts = NULL;
+    dqi_peer_counts_free(q->rx.peer_counts);
+    q->rx.peer_counts = NULL;
+    free(q->rx.sizes);
+    q->rx.sizes = NULL;
+    dqi_ring_free(&q->tx.ring);
     dqi_pipes_free(q);
 }
 

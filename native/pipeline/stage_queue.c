@@ -56,9 +56,9 @@ int dqi_stage_queue_new(dq_session *s, const dqi_stage_queue_conf *conf, dq_queu
     q->iface = &sq->iface;
     q->engine = conf->impl;
     q->bursts = bursts;
-    q->immediate = true;
+    q->rx.immediate = true;
     q->device_only = (uint8_t)dqi_device_only(q->conf.regions, q->conf.n_regions);
-    q->stamping = dqi_virtual(s) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
+    q->rx.stamping = dqi_virtual(s) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
     q->next_ns = INT64_MAX;
     *out = q;
     if (enlist(s, q)) return DQ_OK;

@@ -37,9 +37,9 @@ int dqi_tx_take_burst(dq_queue *q, uint32_t n, dq_burst **out) {
 // Marks b's buffers as no longer holding the template.
 static void unstamp(dq_queue *q, const dq_burst *b) {
     const dq_region *r = q->conf.regions[0];
-    for (uint32_t i = 0; i < b->n && q->stamped.places; i++) // forwarded packets are in other buffers
+    for (uint32_t i = 0; i < b->n && q->tx.stamped.places; i++) // forwarded packets are in other buffers
         if (b->bufs[0][i] - r->first_id < r->conf.num_bufs)
-            q->stamped.places[b->bufs[0][i] - r->first_id] = 0;
+            q->tx.stamped.places[b->bufs[0][i] - r->first_id] = 0;
 }
 
 int dq_tx_alloc(dq_queue *q, uint32_t n, dq_burst **out) {
@@ -99,7 +99,7 @@ int dqi_tx_put(dq_queue *q, dq_burst *b) {
     const dqi_conn_ops *conns = q->iface->ops->conns;
     if (conns && conns->refuse && conns->refuse(q, b)) return DQ_NO_SPACE_AVAILABLE;
     dqi_gauge_add(&q->held, n);
-    if (!dqi_ring_push(&q->ring, b, 0)) {
+    if (!dqi_ring_push(&q->tx.ring, b, 0)) {
         dqi_gauge_add(&q->held, -(int64_t)n);
         return DQ_NO_SPACE_AVAILABLE;
     }
@@ -134,30 +134,31 @@ static uint32_t warm_packets(uint32_t len) {
 // Returns the checksums of the transmission that the device computes: those it supports, if no flow modifies
 // frames.
 static dqi_sums left_to_device(const dq_queue *q, const dqi_tx_acts *acts) {
-    dqi_sums s = dqi_template_sums(q->gen);
-    return acts || (s.has & ~q->device_sums) ? (dqi_sums){0} : s;
+    dqi_sums s = dqi_template_sums(q->tx.gen);
+    return acts || (s.has & ~q->tx.device_sums) ? (dqi_sums){0} : s;
 }
 
 void dqi_tx_share_region(const dq_session *s, const dq_region *r) {
     for (uint32_t k = 0; k < s->n_ifaces; k++)
         for (uint32_t j = 0; j < s->ifaces[k]->n_tx; j++) {
             dq_queue *q = s->ifaces[k]->tx[j];
-            bool known = !q->stamped.places || atomic_load_explicit(&q->unstamped, memory_order_relaxed);
-            if (!known && q->conf.regions[0] == r) atomic_store(&q->unstamped, true);
+            bool known =
+                !q->tx.stamped.places || atomic_load_explicit(&q->tx.unstamped, memory_order_relaxed);
+            if (!known && q->conf.regions[0] == r) atomic_store(&q->tx.unstamped, true);
         }
 }
 
 // Returns the next burst to send, from the ring or generated from the template; NULL: none now.
 static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
     void *p;
-    uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
-    bool queued = dqi_ring_pop(&q->ring, &p, NULL), busy = queued || (q->gen && left > 0);
-    if (busy && !atomic_load_explicit(&q->busy, memory_order_relaxed)) dqi_pace_idle(q, now);
-    atomic_store_explicit(&q->busy, busy, memory_order_relaxed);
-    q->tx_made = false;
+    uint64_t left = atomic_load_explicit(&q->tx.gen_left, memory_order_relaxed);
+    bool queued = dqi_ring_pop(&q->tx.ring, &p, NULL), busy = queued || (q->tx.gen && left > 0);
+    if (busy && !atomic_load_explicit(&q->tx.busy, memory_order_relaxed)) dqi_pace_idle(q, now);
+    atomic_store_explicit(&q->tx.busy, busy, memory_order_relaxed);
+    q->tx.made = false;
     if (queued) return p;
     if (!busy) return NULL;
-    uint32_t len = dqi_template_len(q->gen);
+    uint32_t len = dqi_template_len(q->tx.gen);
     uint32_t n = q->conf.batch_size, bufs = q->conf.regions[0]->conf.num_bufs;
     if (n > bufs) n = bufs;
     if (n > warm_packets(len)) n = warm_packets(len);
@@ -173,9 +174,9 @@ static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
         return NULL;
     }
     b->sums = left_to_device(q, acts);
-    bool stamped = q->stamped.places && !atomic_load_explicit(&q->unstamped, memory_order_relaxed);
-    dqi_template_write(q->gen, b, stamped ? &q->stamped : NULL);
-    q->tx_made = true;
+    bool stamped = q->tx.stamped.places && !atomic_load_explicit(&q->tx.unstamped, memory_order_relaxed);
+    dqi_template_write(q->tx.gen, b, stamped ? &q->tx.stamped : NULL);
+    q->tx.made = true;
     dqi_gauge_add(&q->held, n);
     count_in(q, n, b->bytes);
     return b;
@@ -191,40 +192,40 @@ static void set_eth_src(dq_queue *q, dq_burst *b) {
 
 // Returns how many packets of b from tx_pos on may leave now; sets next_ns if none may.
 static uint32_t allowed(dq_queue *q, int64_t now) {
-    dq_burst *b = q->tx;
-    uint32_t n = b->n - q->tx_pos;
+    dq_burst *b = q->tx.cur;
+    uint32_t n = b->n - q->tx.pos;
     if (b->timed) {
         if (n > q->conf.batch_size)
             n = q->conf.batch_size; // the rest of a larger forwarded burst follows later
-        const int64_t *at = b->tx_time + q->tx_pos;
+        const int64_t *at = b->tx_time + q->tx.pos;
         uint32_t k = 0;
-        for (; k < n && at[k] <= now + q->ahead_ns; k++)
-            q->timing->asked[k] = at[k];
-        if (k == 0 && at[0] - q->ahead_ns < q->next_ns) q->next_ns = at[0] - q->ahead_ns;
+        for (; k < n && at[k] <= now + q->tx.ahead_ns; k++)
+            q->tx.timing->asked[k] = at[k];
+        if (k == 0 && at[0] - q->tx.ahead_ns < q->next_ns) q->next_ns = at[0] - q->tx.ahead_ns;
         n = k;
     }
-    return n > 0 ? dqi_pace_count(q, now, b, q->tx_pos, n) : 0;
+    return n > 0 ? dqi_pace_count(q, now, b, q->tx.pos, n) : 0;
 }
 
 // Accounts k sent packets of the transmission.
 static void count_made(dq_queue *q, uint32_t k) {
-    uint64_t left = atomic_load_explicit(&q->gen_left, memory_order_relaxed);
-    if (left != UINT64_MAX) atomic_store_explicit(&q->gen_left, left - k, memory_order_relaxed);
+    uint64_t left = atomic_load_explicit(&q->tx.gen_left, memory_order_relaxed);
+    if (left != UINT64_MAX) atomic_store_explicit(&q->tx.gen_left, left - k, memory_order_relaxed);
 }
 
 // Returns the next burst ready to send, without packets if all were dropped. NULL: none now.
 static dq_burst *take_next(dq_queue *q, int64_t now) {
     dqi_tx_acts *acts = dqi_tx_acts_hold(q->iface);
     bool coming = dqi_tx_is_bringing(q);
-    dq_burst *b = coming ? dqi_tx_brought(q) : q->shared ? q->shared : next_burst(q, acts, now);
+    dq_burst *b = coming ? dqi_tx_brought(q) : q->tx.shared ? q->tx.shared : next_burst(q, acts, now);
     if (b && (acts || q->conf.tx_eth_src)) dqi_burst_columns(b);
     // A copy in progress continues even if the last flow has been deleted since.
-    bool own = !coming && (acts || q->shared || (b && (b->device_only & ~q->device_only)));
+    bool own = !coming && (acts || q->tx.shared || (b && (b->device_only & ~q->device_only)));
     if (b && own) b = dqi_tx_own(q, b);
     if (b && (own || coming)) unstamp(q, b);
     if (b && q->conf.tx_eth_src) set_eth_src(q, b);
     uint32_t dropped = b && acts ? dqi_tx_actions(q, acts, b) : 0;
-    if (q->tx_made && dropped > 0) count_made(q, dropped);
+    if (q->tx.made && dropped > 0) count_made(q, dropped);
     dqi_tx_acts_let_go(acts);
     return b;
 }
@@ -232,18 +233,18 @@ static dq_burst *take_next(dq_queue *q, int64_t now) {
 // Accounts n packets that have left; timed: with send times.
 static void account(dq_queue *q, int64_t now, uint32_t n, bool timed) {
     dqi_gauge_add(&q->held, -(int64_t)n);
-    if (q->tx_made) count_made(q, n);
-    if (timed) dqi_tx_accuracy_timed(q->timing, &q->c, now, q->tx_since, n);
+    if (q->tx.made) count_made(q, n);
+    if (timed) dqi_tx_accuracy_timed(q->tx.timing, &q->c, now, q->tx.since, n);
     dqi_pace_spend(q, now, n);
-    if (timed) q->timing->fresh = true; // gaps due to send times are not pacing errors
+    if (timed) q->tx.timing->fresh = true; // gaps due to send times are not pacing errors
 }
 
 // Whether there is nothing to send: the poll then skips the clock.
 static bool is_idle(dq_queue *q) {
-    bool made = q->gen && atomic_load_explicit(&q->gen_left, memory_order_relaxed) > 0;
+    bool made = q->tx.gen && atomic_load_explicit(&q->tx.gen_left, memory_order_relaxed) > 0;
     if (made || !dqi_tx_idle(q)) return false;
-    atomic_store_explicit(&q->busy, false, memory_order_relaxed);
-    q->tx_made = false;
+    atomic_store_explicit(&q->tx.busy, false, memory_order_relaxed);
+    q->tx.made = false;
     return true;
 }
 
@@ -251,40 +252,40 @@ int dqi_tx_poll(dq_queue *q) {
     q->next_ns = INT64_MAX;
     int work = q->iface->ops->reap ? q->iface->ops->reap(q) : 0;
     for (int round = 0; round < 4 && !is_idle(q); round++) {
-        int64_t now = q->now_ns = dq_now(q->session);
-        if (!q->tx) {
-            q->tx = take_next(q, now);
-            q->tx_pos = 0;
-            q->tx_since = now;
-            if (!q->tx) {
+        int64_t now = q->tx.now_ns = dq_now(q->session);
+        if (!q->tx.cur) {
+            q->tx.cur = take_next(q, now);
+            q->tx.pos = 0;
+            q->tx.since = now;
+            if (!q->tx.cur) {
                 work += dqi_virtual(q->session) && dqi_tx_is_bringing(q); // virtual time must not advance
                 break;
             }
-            if (q->tx->n == 0) {
-                dq_burst_unref(q->tx);
-                q->tx = NULL;
+            if (q->tx.cur->n == 0) {
+                dq_burst_unref(q->tx.cur);
+                q->tx.cur = NULL;
                 work++;
                 continue;
             }
         }
         uint32_t n = allowed(q, now);
         if (n == 0) break;
-        uint32_t end = q->tx->n;
-        bool timed = q->tx->timed;
-        int k = q->iface->ops->tx(q, q->tx, q->tx_pos, n);
+        uint32_t end = q->tx.cur->n;
+        bool timed = q->tx.cur->timed;
+        int k = q->iface->ops->tx(q, q->tx.cur, q->tx.pos, n);
         if (k <= 0) break;
         account(q, now, (uint32_t)k, timed);
-        q->tx_pos += (uint32_t)k;
-        if (q->tx_pos == end) q->tx = NULL; // the engine has consumed the reference
+        q->tx.pos += (uint32_t)k;
+        if (q->tx.pos == end) q->tx.cur = NULL; // the engine has consumed the reference
         work++;
-        if (q->tx_made) break; // let receivers process it while it is cached
+        if (q->tx.made) break; // let receivers process it while it is cached
     }
     if (work > 0) q->next_ns = 0;
     return work;
 }
 
 bool dqi_tx_idle(const dq_queue *q) {
-    return !q->tx && !q->shared && !dqi_tx_is_bringing(q) && dqi_ring_level(&q->ring) == 0;
+    return !q->tx.cur && !q->tx.shared && !dqi_tx_is_bringing(q) && dqi_ring_level(&q->tx.ring) == 0;
 }
 
 static void drop_burst(dq_queue *q, dq_burst *b, uint32_t from) {
@@ -297,10 +298,10 @@ void dqi_tx_drop_rest(dq_queue *q) {
     void *p;
     dq_burst *last = dqi_tx_brought_last(q);
     if (last) drop_burst(q, last, 0);
-    if (q->tx) drop_burst(q, q->tx, q->tx_pos);
-    if (q->shared) drop_burst(q, q->shared, q->shared_pos);
-    q->tx = q->shared = NULL;
-    while (dqi_ring_pop(&q->ring, &p, NULL))
+    if (q->tx.cur) drop_burst(q, q->tx.cur, q->tx.pos);
+    if (q->tx.shared) drop_burst(q, q->tx.shared, q->tx.shared_pos);
+    q->tx.cur = q->tx.shared = NULL;
+    while (dqi_ring_pop(&q->tx.ring, &p, NULL))
         drop_burst(q, p, 0);
 }
 
@@ -311,19 +312,19 @@ int dq_tx_transmit(dq_queue *q, dq_template *t, uint64_t count) {
     dqi_poller_hold(q->poller);
     dqi_tx_accuracy_end(q);
     dqi_template_ref(t);
-    dq_template_unref(q->gen);
-    q->gen = t;
-    if (++q->stamped.stamp == 0) q->stamped.stamp = 1; // 0: none
-    q->busy = q->tx_made = false;
-    atomic_store(&q->gen_left, t == NULL ? 0 : count == 0 ? UINT64_MAX : count);
+    dq_template_unref(q->tx.gen);
+    q->tx.gen = t;
+    if (++q->tx.stamped.stamp == 0) q->tx.stamped.stamp = 1; // 0: none
+    q->tx.busy = q->tx.made = false;
+    atomic_store(&q->tx.gen_left, t == NULL ? 0 : count == 0 ? UINT64_MAX : count);
     dqi_poller_release(q->poller);
     dqi_queue_kick(q);
     return DQ_OK;
 }
 
-int dq_tx_device_times(const dq_queue *q) { return q->ahead_ns > 0; }
+int dq_tx_device_times(const dq_queue *q) { return q->tx.ahead_ns > 0; }
 
-uint64_t dq_tx_remaining(const dq_queue *q) { return atomic_load(&q->gen_left); }
+uint64_t dq_tx_remaining(const dq_queue *q) { return atomic_load(&q->tx.gen_left); }
 
 uint64_t dqi_queue_held(const dq_queue *q) {
     uint64_t inside =

@@ -65,22 +65,22 @@ void dqi_tx_accuracy_followed(dqi_tx_accuracy *t, int64_t now, uint32_t n) {
 }
 
 static bool paced(const dq_queue *q) {
-    return atomic_load_explicit(&q->pace.bps, memory_order_relaxed) > 0 ||
-           atomic_load_explicit(&q->pace.pps, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&q->tx.pace.bps, memory_order_relaxed) > 0 ||
+           atomic_load_explicit(&q->tx.pace.pps, memory_order_relaxed) > 0;
 }
 
 // Returns by how much an available packet is overdue, in ns.
 static uint64_t overdue(const dq_queue *q) {
-    int64_t due = dqi_gauge_get(&q->timing->due_ns);
-    if (due == 0 || !paced(q) || !atomic_load_explicit(&q->busy, memory_order_relaxed)) return 0;
+    int64_t due = dqi_gauge_get(&q->tx.timing->due_ns);
+    if (due == 0 || !paced(q) || !atomic_load_explicit(&q->tx.busy, memory_order_relaxed)) return 0;
     int64_t over = dq_now(q->session) - due;
     return over > 0 ? (uint64_t)over : 0;
 }
 
 void dqi_tx_accuracy_end(dq_queue *q) {
-    if (!q->timing) return;
-    dqi_add(&q->timing->took_ns, overdue(q));
-    q->timing->fresh = true; // time between transmissions is not counted
+    if (!q->tx.timing) return;
+    dqi_add(&q->tx.timing->took_ns, overdue(q));
+    q->tx.timing->fresh = true; // time between transmissions is not counted
 }
 
 void dqi_tx_accuracy_timed(dqi_tx_accuracy *t, dqi_counters *c, int64_t now, int64_t came, uint32_t n) {
@@ -97,11 +97,12 @@ void dqi_tx_accuracy_timed(dqi_tx_accuracy *t, dqi_counters *c, int64_t now, int
 }
 
 bool dqi_tx_accuracy_any(const dq_queue *q) {
-    return q->timing && (dqi_gauge_get(&q->timing->due_ns) != 0 || dqi_get(&q->c.extra[DQ_EXTRA_TIMED]) != 0);
+    return q->tx.timing &&
+           (dqi_gauge_get(&q->tx.timing->due_ns) != 0 || dqi_get(&q->c.extra[DQ_EXTRA_TIMED]) != 0);
 }
 
 void dqi_tx_accuracy_read(dq_queue *q, dq_tx_accuracy *out) {
     out->overdue_ns = overdue(q);
-    out->wanted_ns = dqi_get(&q->timing->wanted_ns);
-    out->took_ns = dqi_get(&q->timing->took_ns);
+    out->wanted_ns = dqi_get(&q->tx.timing->wanted_ns);
+    out->took_ns = dqi_get(&q->tx.timing->took_ns);
 }

@@ -168,20 +168,20 @@ static bool has_headroom(const dq_burst *b) {
 
 dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b) {
     bool far = (b->device_only & ~q->device_only) != 0; // in a GPU's memory
-    if (!q->shared && !far && dqi_burst_detachable(b) && has_headroom(b)) return b;
+    if (!q->tx.shared && !far && dqi_burst_detachable(b) && has_headroom(b)) return b;
     dq_burst *c;
-    q->shared = b;
-    uint32_t n = b->n - q->shared_pos < q->conf.batch_size ? b->n - q->shared_pos : q->conf.batch_size;
+    q->tx.shared = b;
+    uint32_t n = b->n - q->tx.shared_pos < q->conf.batch_size ? b->n - q->tx.shared_pos : q->conf.batch_size;
     if (dqi_tx_take_burst(q, n, &c) != DQ_OK && dqi_tx_take_burst(q, n = 1, &c) != DQ_OK) {
-        q->next_ns = q->now_ns + RETRY_NS;
+        q->next_ns = q->tx.now_ns + RETRY_NS;
         return NULL;
     }
-    copy_part(q, c, b, q->shared_pos);
+    copy_part(q, c, b, q->tx.shared_pos);
     c->bytes = dqi_burst_sum(c, 0, c->n);
-    q->shared_pos += n;
-    if (q->shared_pos == b->n) {
-        q->shared = NULL;
-        q->shared_pos = 0;
+    q->tx.shared_pos += n;
+    if (q->tx.shared_pos == b->n) {
+        q->tx.shared = NULL;
+        q->tx.shared_pos = 0;
         dq_burst_unref(b);
     }
     if (far) dqi_tx_bringing(q, c);

@@ -20,7 +20,7 @@ struct dqi_tx_gpu {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // serializes creation
 
-static dqi_tx_gpu *of(const dq_queue *q) { return atomic_load_explicit(&q->gpu, memory_order_acquire); }
+static dqi_tx_gpu *of(const dq_queue *q) { return atomic_load_explicit(&q->tx.gpu, memory_order_acquire); }
 
 // Called with the lock held.
 static int make(dq_queue *q, dqi_gpu *gpu, dq_diag *diag) {
@@ -37,7 +37,7 @@ static int make(dq_queue *q, dqi_gpu *gpu, dq_diag *diag) {
     const dqi_mover_conf conf = {.gpu = gpu, .bytes = DQI_LIST_BYTES, .delay_ns = DQI_LIST_NS};
     int err = dqi_mover_new(&conf, what, &t->mover, diag);
     if (err == DQ_OK) {
-        atomic_store_explicit(&q->gpu, t, memory_order_release);
+        atomic_store_explicit(&q->tx.gpu, t, memory_order_release);
         dqi_note(q->session, "queue %s: what lies on GPU %d is copied to pinned memory before it is sent",
                  q->conf.name, gpu->info.number);
     } else {
@@ -109,7 +109,7 @@ dq_burst *dqi_tx_brought(dq_queue *q) {
     dqi_mover_poll(t->mover, dqi_mono_ns());
     if (dqi_load_acq32(&t->lists) == 0) return end(q, t);
     if (dqi_virtual(q->session)) dqi_mover_nap(); // virtual time must not advance until the GPU is done
-    q->next_ns = q->now_ns + dqi_mover_next(t->mover);
+    q->next_ns = q->tx.now_ns + dqi_mover_next(t->mover);
     return NULL;
 }
 
@@ -137,5 +137,5 @@ void dqi_tx_gpu_free(dq_queue *q) {
     if (!t || q->session->memory_leaked) return;
     dqi_mover_free(t->mover);
     free(t);
-    atomic_store(&q->gpu, NULL);
+    atomic_store(&q->tx.gpu, NULL);
 }

@@ -123,7 +123,7 @@ void dqi_assembly_close(dqi_assembly *a, dqi_assembled *b) {
 
 bool dqi_assembly_waits(const dqi_assembly *a) {
     if (a->wait) return true;
-    return dqi_ring_level(&a->closed) > 0 && !atomic_load_explicit(&a->out->stalled, memory_order_relaxed);
+    return dqi_ring_level(&a->closed) > 0 && !atomic_load_explicit(&a->out->rx.stalled, memory_order_relaxed);
 }
 
 void dqi_assembly_count_through(dqi_node *node, const dq_burst *b, uint32_t from, uint32_t to) {

@@ -263,8 +263,8 @@ static void wanted(dq_queue *out) {
     dqi_reorder *r = out->engine;
     for (uint32_t i = 0; i < atomic_load(&r->n_sources); i++) {
         dq_queue *q = r->sources[i].queue;
-        if (!q->claim) continue;
-        atomic_store(&q->consumed, true);
+        if (!q->rx.claim) continue;
+        atomic_store(&q->rx.consumed, true);
         dqi_queue_kick(q);
     }
 }

@@ -130,7 +130,7 @@ static inline rig rig_open(rig_conf c) {
         memcpy(qc.regions, r.region, sizeof r.region);
         snprintf(qc.name, sizeof qc.name, "rx%u", k);
         must(dq_queue_add(r.i, &qc, &r.q[k], &d), &d);
-        atomic_store(&r.q[k]->consumed, true);
+        atomic_store(&r.q[k]->rx.consumed, true);
     }
     must(dq_session_open(r.s, &d), &d);
     return r;

@@ -137,9 +137,9 @@ static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room
 // Schedules the next poll: continuous for a while after a packet, then at intervals or when a descriptor
 // becomes readable.
 static void look_again(dq_queue *q, int n, int64_t now) {
-    if (n > 0 || q->now_ns == 0) q->now_ns = now; // time of the last packet
-    bool busy = now - q->now_ns < BUSY_NS;
-    if (!busy && dqi_port_of(q->iface)->pollable && q->n_pipes > 0) return;
+    if (n > 0 || q->tx.now_ns == 0) q->tx.now_ns = now; // time of the last packet
+    bool busy = now - q->tx.now_ns < BUSY_NS;
+    if (!busy && dqi_port_of(q->iface)->pollable && q->rx.n_pipes > 0) return;
     int64_t next = busy ? now : now + PAUSE_NS;
     if (next < q->next_ns) q->next_ns = next;
 }

@@ -135,7 +135,7 @@ static int open_rings(dqi_port *p, dq_diag *diag) {
     packet_port *s = p->state;
     const dq_iface *i = p->iface;
     for (uint32_t k = 0; k < i->n_rx; k++)
-        i->rx[k]->stamping = DQ_STAMPS_KERNEL;
+        i->rx[k]->rx.stamping = DQ_STAMPS_KERNEL;
     int group = i->n_rx > 1 ? DQI_PACKET_NEW_GROUP : DQI_PACKET_ALONE;
     for (uint32_t k = 0; k < i->n_rx; k++) {
         int err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);

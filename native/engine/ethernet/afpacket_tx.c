@@ -71,9 +71,9 @@ static void lose(dq_queue *q, dq_reason why, int err, uint32_t n) {
 
 // Schedules a retry on a busy device; returns true when it has been busy for GIVE_UP_NS.
 static bool wait(dq_queue *q, packet_tx *t) {
-    if (t->since == 0) t->since = q->now_ns;
-    q->next_ns = q->now_ns + RETRY_NS;
-    return q->now_ns - t->since > GIVE_UP_NS;
+    if (t->since == 0) t->since = q->tx.now_ns;
+    q->next_ns = q->tx.now_ns + RETRY_NS;
+    return q->tx.now_ns - t->since > GIVE_UP_NS;
 }
 
 // Handles the error err of the first of n frames. Returns the number dropped; the others are sent again.
@@ -83,7 +83,7 @@ static uint32_t refused(dq_queue *q, packet_tx *t, int err, uint32_t n) {
         return 0;
     case EAGAIN:
         t->full = true;
-        q->next_ns = q->now_ns + WAKE_NS;
+        q->next_ns = q->tx.now_ns + WAKE_NS;
         return 0;
     case EMSGSIZE:
         lose(q, DQ_DROP_TOO_LONG, err, 1);
@@ -100,7 +100,7 @@ static uint32_t refused(dq_queue *q, packet_tx *t, int err, uint32_t n) {
         return 1;
     }
     lose(q, DQ_DROP_SEND_ERROR, err, n);
-    t->rest_ns = q->now_ns + REST_NS;
+    t->rest_ns = q->tx.now_ns + REST_NS;
     return n;
 }
 
@@ -120,12 +120,12 @@ int dqi_afpacket_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     packet_tx *t = q->engine;
     uint32_t done = 0;
     t->full = false;
-    while (done < n && t->rest_ns <= q->now_ns) {
+    while (done < n && t->rest_ns <= q->tx.now_ns) {
         uint32_t k = send_some(q, t, b, first + done, n - done < BATCH ? n - done : BATCH);
         if (k == 0) break;
         done += k;
     }
-    if (t->rest_ns > q->now_ns && t->rest_ns < q->next_ns) q->next_ns = t->rest_ns;
+    if (t->rest_ns > q->tx.now_ns && t->rest_ns < q->next_ns) q->next_ns = t->rest_ns;
     if (done > 0 && first + done == b->n) dq_burst_unref(b);
     return (int)done;
 }

@@ -82,7 +82,7 @@ int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     if (err == DQ_OK) err = d->open(p, diag);
     if (err == DQ_OK) err = open_device_queues(p, diag);
     for (uint32_t k = 0; k < i->n_rx; k++)
-        i->rx[k]->stamping = p->stamps;
+        i->rx[k]->rx.stamping = p->stamps;
     if (err == DQ_OK) report_how(p);
     return err;
 }
@@ -153,7 +153,7 @@ int dqi_eth_arm(dq_queue *q, struct pollfd *fds, int max) {
     if (q->conf.dir == DQ_TX) return p->driver->arm_tx ? p->driver->arm_tx(q, fds, max) : 0;
     const dqi_eth_queue *r = q->engine;
     int n = 0;
-    for (uint32_t k = 0; k < p->n_queues && q->n_pipes > 0 && n < max; k++)
+    for (uint32_t k = 0; k < p->n_queues && q->rx.n_pipes > 0 && n < max; k++)
         n += p->driver->arm_rx(&p->queues[r->order[k]], q, fds + n, max - n);
     return n;
 }

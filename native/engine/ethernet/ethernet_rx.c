@@ -215,7 +215,7 @@ static void drop_of(dq_queue *rx, dq_reason why, uint64_t n, uint64_t bytes) {
 // Appends frames idx[0..n) to b, a burst of rx with room; drops those that have no buffer or do not fit.
 // Returns the number appended, which the caller adds to c.in.
 static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_batch *d, const uint32_t *idx, uint32_t n) {
-    d->lead = atomic_load_explicit(&rx->lead, memory_order_acquire);
+    d->lead = atomic_load_explicit(&rx->rx.lead, memory_order_acquire);
     const uint32_t start = b->n, space = space_of(rx) + d->lead;
     uint32_t copies = 0, used = 0, none = 0, cut = 0;
     uint64_t none_bytes = 0, cut_bytes = 0;
@@ -440,7 +440,8 @@ int64_t dqi_eth_flush(dq_queue *q) {
     enum { MOST = 4096 }; // reads; limits a flush while frames keep arriving
     dqi_eth_queue *r = q->engine;
     int64_t n = dqi_inbox_flush(q, &r->box), patience = patience_of(q->session);
-    bool unread = !dqi_receives(q->session) && !atomic_load(&q->consumed); // frames stay in the device's ring
+    bool unread =
+        !dqi_receives(q->session) && !atomic_load(&q->rx.consumed); // frames stay in the device's ring
     for (int k = 0; k < MOST && !unread;) {
         dq_burst *b = dqi_burst_get(q->bursts);
         if (!b && drain(q)) {

@@ -60,7 +60,7 @@ static bool next_head(dq_queue *q, loop_rx *lr) {
     return true;
 }
 
-static uint32_t lead_of(const dq_queue *q) { return atomic_load_explicit(&q->lead, memory_order_acquire); }
+static uint32_t lead_of(const dq_queue *q) { return atomic_load_explicit(&q->rx.lead, memory_order_acquire); }
 
 // Returns the capacity of a packet's first buffer, including lead_of bytes in front of the buffer's start.
 static uint32_t first_size(const dq_queue *q) { return q->conf.regions[0]->conf.buf_size + lead_of(q); }

@@ -347,7 +347,7 @@ static void send_faulty(loop_wire *w, dq_burst *own, int64_t now) {
 
 int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n) {
     loop_wire *w = tx->engine;
-    int64_t now = tx->now_ns;
+    int64_t now = tx->tx.now_ns;
     if (n > w->cap) n = w->cap;
     dq_burst *own = NULL;
     const bool fault = faulty(&tx->session->core.conf.wire);

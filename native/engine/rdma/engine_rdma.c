@@ -185,8 +185,8 @@ static int take(dq_queue *q, dq_burst **b, uint32_t room) {
 }
 
 static int64_t flush(dq_queue *q) {
-    int64_t n = q->bursts && atomic_load(&q->consumed) ? dqi_conn_flush(q, take) : 0;
-    q->deliver_now = false;
+    int64_t n = q->bursts && atomic_load(&q->rx.consumed) ? dqi_conn_flush(q, take) : 0;
+    q->rx.deliver_now = false;
     dqi_drop(&q->c, q->session->state < DQI_STOPPED ? DQ_DROP_FLUSHED : DQ_DROP_STOPPED, (uint64_t)n);
     return n;
 }

@@ -71,7 +71,7 @@ static bool step(dqi_rconn *c, int64_t now) {
     dqi_rconn_lock(c);
     bool sends = dqi_rconn_sending(c) > 0 || atomic_load(&c->waiting) > 0;
     bool under_way = dqi_rconn_sending(c) > 0 || c->n_posted > 0;
-    bool read = c->conn.rx && atomic_load_explicit(&c->conn.rx->consumed, memory_order_relaxed);
+    bool read = c->conn.rx && atomic_load_explicit(&c->conn.rx->rx.consumed, memory_order_relaxed);
     bool waits = c->n_parked > 0 && read && !dqi_rdma_stopped(c->r);
     bool untaken = waits && (c->ready || now - c->conn.ending_ns < DQI_RDMA_END_NS);
     dqi_rconn_unlock(c);

@@ -169,10 +169,10 @@ void dqi_rdma_review(dqi_rdma_queue *x) {
     const dq_queue *q = x->queue;
     uint32_t version = atomic_load(&x->r->version);
     int64_t now = x->starved ? dq_now(q->session) : 0;
-    if (version == x->conns_seen && q->pipes_version == x->pipes_seen && (!x->starved || now < x->look_ns))
+    if (version == x->conns_seen && q->rx.pipes_version == x->pipes_seen && (!x->starved || now < x->look_ns))
         return;
     x->conns_seen = version;
-    x->pipes_seen = q->pipes_version;
+    x->pipes_seen = q->rx.pipes_version;
     x->starved = false;
     if (q->conf.n_regions == 0) return;
     for (uint32_t k = 0; k < DQI_CONNS && atomic_load(&x->r->conns.n) > 0; k++) {
@@ -359,7 +359,7 @@ static uint32_t deliver(dqi_rdma_queue *x, dqi_rconn *c, dq_burst *b, uint32_t r
     skip_empty(c);
     dqi_rconn_unlock(c);
     b->conn = dqi_rconn_id(c);
-    if (dqi_rconn_state(c) == DQI_CONN_ENDING) x->queue->deliver_now = true; // before its end is reported
+    if (dqi_rconn_state(c) == DQI_CONN_ENDING) x->queue->rx.deliver_now = true; // before its end is reported
     return n;
 }
 
@@ -381,8 +381,8 @@ int dqi_rdma_take(dqi_rdma_queue *x, dq_burst *b, uint32_t room) {
     int64_t now = dq_now(x->queue->session);
     dqi_rconn *c;
     while (n < room && (c = next_ready(x)) != NULL) {
-        x->queue->deliver_now = b->n > 0 && b->conn != dqi_rconn_id(c);
-        if (x->queue->deliver_now) break;
+        x->queue->rx.deliver_now = b->n > 0 && b->conn != dqi_rconn_id(c);
+        if (x->queue->rx.deliver_now) break;
         n += deliver(x, c, b, room - n, now);
         if (!dqi_rdma_stopped(x->r) && !top_up(x, c)) x->starved = true;
     }

@@ -149,7 +149,7 @@ int dqi_rdma_tx(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     }
     dqi_gauge_add(&q->held, n); // the core subtracts them, as the engine takes them
     uint32_t k = c->wait_head != c->wait_tail ? 0 : post(x, q, c, b, first, n);
-    bool waits = k < n && !q->tx_made && dqi_rconn_add_wait(c, q, b, first + k, n - k);
+    bool waits = k < n && !q->tx.made && dqi_rconn_add_wait(c, q, b, first + k, n - k);
     dqi_rconn_unlock(c);
     if (waits) k = n;
     dqi_gauge_add(&q->held, -(int64_t)(n - k));

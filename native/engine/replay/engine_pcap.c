@@ -44,7 +44,7 @@ static uint32_t room_for_all(const dqi_port *p, const dq_queue *reader) {
     uint32_t room = UINT32_MAX;
     for (uint32_t k = 0; k < i->n_rx; k++) {
         const dq_queue *q = i->rx[k];
-        if (!atomic_load_explicit(&q->consumed, memory_order_relaxed)) continue;
+        if (!atomic_load_explicit(&q->rx.consumed, memory_order_relaxed)) continue;
         for (uint32_t s = 0; s < q->conf.n_regions; s++) {
             uint32_t n = dqi_region_level(q->conf.regions[s]) * q->conf.regions[s]->group;
             room = n < room ? n : room;
@@ -148,7 +148,7 @@ static int pcap_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     (*b)->time_origin = dqi_replay_origin(&s->replay);
     bool over = is_over(s);
     if (n == 0 && (*b)->n > 0 && (over || atomic_load_explicit(&s->starved, memory_order_relaxed)))
-        q->deliver_now = true;
+        q->rx.deliver_now = true;
     int64_t due = atomic_load_explicit(&s->due_ns, memory_order_relaxed);
     if (!over && due < q->next_ns) q->next_ns = due;
     return n;
@@ -270,7 +270,7 @@ static int pcap_open(dq_iface *i, dq_diag *diag) { return dqi_eth_open(i, &drive
 static bool is_read(const dq_iface *i) {
     bool some = false;
     for (uint32_t k = 0; k < i->n_rx; k++)
-        some |= atomic_load_explicit(&i->rx[k]->consumed, memory_order_relaxed);
+        some |= atomic_load_explicit(&i->rx[k]->rx.consumed, memory_order_relaxed);
     return some;
 }
 

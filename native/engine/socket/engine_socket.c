@@ -261,14 +261,14 @@ static int rx_rest(dq_queue *q, dq_burst *b, uint32_t room) {
     int n = 0;
     while (room > 0 && n == 0 && (c = rest_of(r)) != NULL) {
         uint32_t id = dqi_sconn_id(c);
-        q->deliver_now = b->n > 0 && b->conn != id;
-        if (q->deliver_now) break;
+        q->rx.deliver_now = b->n > 0 && b->conn != id;
+        if (q->rx.deliver_now) break;
         b->conn = id;
         r->starved = r->late = false;
         bool udp = dqi_sock_is_udp(r->sock);
         n = udp ? dqi_udp_read(r, c, b, room) : dqi_tcp_read(r, c, b, room);
         if (n > 0) break;
-        q->blocked = r->starved;
+        q->rx.blocked = r->starved;
         if (!r->starved && (udp ? r->over && !dqi_gro_waits(r) : true)) {
             rest_ends(r);
             continue;
@@ -288,7 +288,7 @@ static int rx(dq_queue *q, dq_burst **b, uint32_t room) {
     r->starved = false;
     if (dqi_gro_waits(r) && room > 0) {
         if ((*b)->n > 0 && (*b)->conn != 0) { // packets of another connection are delivered first
-            q->deliver_now = true;
+            q->rx.deliver_now = true;
             return 0;
         }
         (*b)->conn = 0;
@@ -362,7 +362,7 @@ static int send_on_stream(dq_queue *q, dqi_sconn *c, uint32_t id, dq_burst *b, u
     dqi_sock_tx *t = q->engine;
     bool own = t->sock->n_primary > 0 && dqi_conn_named(q, b) == 0, full = dqi_backlog_has(t, id, own);
     uint32_t sent = full ? 0 : (uint32_t)dqi_tcp_send(q, c, id, b, first, n, &full);
-    if (!full || sent == n || q->tx_made || !dqi_backlog_add(q, id, own, b, first + sent, n - sent))
+    if (!full || sent == n || q->tx.made || !dqi_backlog_add(q, id, own, b, first + sent, n - sent))
         return (int)sent;
     *kept = first + n == b->n;
     t->blocked_fd = -1; // the backlog waits for it
@@ -416,7 +416,7 @@ static int arm_tx(dq_queue *q, struct pollfd *fds, int max) {
 static int arm(dq_queue *q, struct pollfd *fds, int max) {
     if (q->conf.dir == DQ_TX) return arm_tx(q, fds, max);
     const dqi_sock_rx *r = q->engine;
-    bool unread = q->n_pipes == 0 && dqi_sock_is_udp(r->sock);
+    bool unread = q->rx.n_pipes == 0 && dqi_sock_is_udp(r->sock);
     if (max < 1 || r->starved || r->rest_ns > 0 || unread || dqi_sock_stopped(r->sock)) return 0;
     fds[0] = (struct pollfd){.fd = r->reactor.epfd, .events = POLLIN};
     return 1;
@@ -438,7 +438,7 @@ static int64_t flush_datagrams(dq_queue *q) {
 // After the stop, data without a consumer stays in the kernel.
 static int64_t flush(dq_queue *q) {
     dqi_sock_rx *r = q->engine;
-    bool unread = dqi_sock_stopped(r->sock) && !atomic_load(&q->consumed);
+    bool unread = dqi_sock_stopped(r->sock) && !atomic_load(&q->rx.consumed);
     int64_t n = 0;
     if (!unread) n = r->base ? flush_datagrams(q) : dqi_conn_flush(q, rx);
     n += (int64_t)(r->base ? dqi_gro_discard(r) : dqi_tcp_forget(r)); // read already

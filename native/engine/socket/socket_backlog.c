@@ -202,7 +202,7 @@ static bool ring_full(const dq_queue *q, const dqi_backlogs *l) {
     uint32_t waits = atomic_load_explicit(&l->n_waits, memory_order_relaxed);
     uint64_t packets = atomic_load_explicit(&l->packets, memory_order_relaxed);
     uint64_t left = packets < l->packets_cap ? l->packets_cap - packets : 0;
-    return dqi_ring_level(&q->ring) > (l->cap - waits) / SHARE ||
+    return dqi_ring_level(&q->tx.ring) > (l->cap - waits) / SHARE ||
            dqi_gauge_get(&q->held) - (int64_t)packets > (int64_t)(left / SHARE);
 }
 

@@ -345,7 +345,7 @@ static void deliver(dqi_sock_rx *r, dq_burst *b, uint32_t cap) {
 
 // Returns true if a partial burst should be delivered while its data is in the cache.
 static bool is_enough(const dqi_sock_rx *r, const dq_burst *b) {
-    return r->queue->immediate && r->queue->conf.timeout_us == 0 && b->bytes >= WARM;
+    return r->queue->rx.immediate && r->queue->conf.timeout_us == 0 && b->bytes >= WARM;
 }
 
 int dqi_gro_read(dqi_sock_rx *r, dqi_sconn *c, dq_burst *b, uint32_t room) {

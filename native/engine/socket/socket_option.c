@@ -32,7 +32,7 @@ static int enlarge(int fd, int force, int plain) {
 static void let_rest(dq_iface *i, int bytes) {
     for (uint32_t k = 0; k < i->n_rx; k++) {
         int64_t ns = (int64_t)i->rx[k]->conf.timeout_us * 1000 / 4;
-        i->rx[k]->rest_ns = bytes < REST_BYTES || ns < REST_MIN_NS ? 0 : ns < REST_NS ? ns : REST_NS;
+        i->rx[k]->rx.rest_ns = bytes < REST_BYTES || ns < REST_MIN_NS ? 0 : ns < REST_NS ? ns : REST_NS;
     }
 }
 

@@ -33,7 +33,7 @@ int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag) {
     dqi_sock_rx *r = calloc(1, sizeof *r);
     if (!r) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", name, q->conf.name);
     q->engine = r;
-    q->immediate = true;
+    q->rx.immediate = true;
     r->sock = s;
     r->queue = q;
     r->region = region;
@@ -48,7 +48,7 @@ int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag) {
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", name, q->conf.name);
     r->iov = calloc(2 * DQI_SOCK_BATCH, sizeof *r->iov);
     bool udp = dqi_sock_is_udp(s);
-    if (udp) q->stamping = DQ_STAMPS_KERNEL;
+    if (udp) q->rx.stamping = DQ_STAMPS_KERNEL;
     if (udp) r->msgs = calloc(DQI_SOCK_BATCH, sizeof *r->msgs);
     if (udp) r->ctl = calloc(DQI_SOCK_BATCH, DQI_SOCK_CTL);
     if (!r->iov || (udp && (!r->msgs || !r->ctl)))

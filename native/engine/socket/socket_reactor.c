@@ -80,8 +80,8 @@ static void listen_again(dqi_reactor *r, dqi_sconn *c) {
 // After a change of the queue's pipes, watches muted connections again that may have a consumer now.
 static void review_muted(dqi_sock_rx *q) {
     dqi_reactor *r = &q->reactor;
-    if (r->pipes_seen == q->queue->pipes_version) return;
-    r->pipes_seen = q->queue->pipes_version;
+    if (r->pipes_seen == q->queue->rx.pipes_version) return;
+    r->pipes_seen = q->queue->rx.pipes_version;
     if (r->n_muted == 0) return;
     pthread_mutex_lock(&q->sock->conns.lock);
     listen_again(r, q->base);
@@ -196,7 +196,7 @@ static void serve_timers(dqi_reactor *r) {
 // Ends c after its packets in b are delivered: requests the delivery and gives c another turn.
 static void end_after(dqi_sock_rx *r, dqi_sconn *c, const dq_burst *b, int why) {
     if (b->n > 0 && b->conn == dqi_sconn_id(c)) {
-        r->queue->deliver_now = true;
+        r->queue->rx.deliver_now = true;
         r->more = c;
         return;
     }

@@ -142,7 +142,7 @@ int dqi_tcp_send(dq_queue *q, dqi_sconn *c, uint32_t id, const dq_burst *b, uint
         q->next_ns = dq_now(q->session) + 100000;
     }
     *full = !mine || t->blocked_fd >= 0;
-    if (b == q->tx) t->stays = mine && c->half_queue ? id : 0;
+    if (b == q->tx.cur) t->stays = mine && c->half_queue ? id : 0;
     pthread_mutex_unlock(&c->tx_lock);
     return (int)done;
 }

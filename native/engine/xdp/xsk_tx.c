@@ -62,15 +62,15 @@ static void kick(dq_queue *q, xsk_socket *x) {
 
 static void look_again(dq_queue *q, xsk_tx *t, bool moved) {
     t->idle = moved ? 0 : t->idle + 1;
-    int64_t then = q->now_ns + (t->idle < PATIENCE ? SOON_NS : LATER_NS);
+    int64_t then = q->tx.now_ns + (t->idle < PATIENCE ? SOON_NS : LATER_NS);
     if (then < q->next_ns) q->next_ns = then;
 }
 
 // Rereads MTU and link state of the device, as the kernel silently drops packets that the device rejects.
 static void look_at_device(dq_queue *q, xsk_tx *t) {
     const xsk_port *p = dqi_port_of(q->iface)->state;
-    if (q->now_ns - t->looked_ns < LOOK_NS) return;
-    t->looked_ns = q->now_ns;
+    if (q->tx.now_ns - t->looked_ns < LOOK_NS) return;
+    t->looked_ns = q->tx.now_ns;
     struct ifreq r = {0};
     memcpy(r.ifr_name, p->device, sizeof p->device);
     if (ioctl(p->watch, SIOCGIFMTU, &r) == 0) t->mtu = (uint32_t)r.ifr_mtu;
@@ -85,7 +85,7 @@ int xsk_reap(dq_queue *q) {
     xsk_tx *t = q->engine;
     xsk_socket *x = t->socket;
     if (dqi_gauge_get(&t->inside) == 0 || !dqi_try_lock(&x->tx_busy)) return 0;
-    q->now_ns = dq_now(q->session);
+    q->tx.now_ns = dq_now(q->session);
     int done = complete(x);
     look_at_device(q, t);
     if (done == 0 && t->down == 0 && xsk_unread(&x->tx) > 0) kick(q, x);

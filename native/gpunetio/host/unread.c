@@ -6,7 +6,7 @@
 #include "pipeline/poller.h"
 #include "pipeline/session.h"
 
-static bool is_read(const dq_queue *q) { return atomic_load_explicit(&q->consumed, memory_order_relaxed); }
+static bool is_read(const dq_queue *q) { return atomic_load_explicit(&q->rx.consumed, memory_order_relaxed); }
 
 // Returns how many references to b wait before q if it is unread. `held` is already paused, and not paused
 // again.

@@ -1,9 +1,9 @@
 #include "pipeline/connection/conn.h"
 #include "core/dq_burst.h"
 #include "core/err.h"
-#include "core/session.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/iface.h"
+#include "pipeline/session.h"
 
 #include <string.h>
 
@@ -57,7 +57,7 @@ int64_t dqi_conn_idle_ns(dqi_conn *c, uint64_t moved, int64_t now) {
 
 void dqi_conn_mark(const dqi_conn_table *t, dqi_conn *c) {
     for (uint32_t k = 0; k < t->iface->n_tx; k++)
-        c->mark[k] = atomic_load(&t->iface->tx[k]->ring.tail);
+        c->mark[k] = atomic_load(&t->iface->tx[k]->tx.ring.tail);
 }
 
 bool dqi_conn_passed(const dqi_conn_table *t, const dqi_conn *c) {
@@ -86,8 +86,8 @@ bool dqi_conn_ended(dqi_conn_table *t, dqi_conn *c, int code, uint32_t *id) {
 
 void dqi_conn_settle(const dq_queue *q) {
     dqi_conn_tx *x = q->engine;
-    uint32_t taken = atomic_load_explicit(&q->ring.head, memory_order_relaxed);
-    bool under_way = q->tx && !q->tx_made;
+    uint32_t taken = atomic_load_explicit(&q->tx.ring.head, memory_order_relaxed);
+    bool under_way = q->tx.cur && !q->tx.made;
     atomic_store(&x->settled, under_way ? taken - 1 : taken);
 }
 

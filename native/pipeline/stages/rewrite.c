@@ -40,7 +40,7 @@ static int rewrite_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **o
     const uint32_t *loops = rw->loops ? find_loops(in, node->scratch) : NULL;
     uint32_t n = dqi_rewrite_run(rw->rules, dqi_level_best(), &packets, in->payload, number, loops);
     dqi_add(&node->c.extra[DQ_EXTRA_REWRITTEN], n);
-    if (!node->own && in->queue->n_consumers > 1) dqi_burst_share(in);
+    if (!node->own && in->queue->rx.n_consumers > 1) dqi_burst_share(in);
     dqi_add(&node->c.out, in->n);
     dqi_add(&node->c.out_bytes, in->bytes);
     *out = in;

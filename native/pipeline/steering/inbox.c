@@ -11,7 +11,9 @@ bool dqi_inbox_init(dqi_inbox *x, uint32_t n) { return dqi_ring_init(&x->in, n);
 
 void dqi_inbox_free(dqi_inbox *x) { dqi_ring_free(&x->in); }
 
-static bool is_read(const dq_queue *rx) { return atomic_load_explicit(&rx->consumed, memory_order_relaxed); }
+static bool is_read(const dq_queue *rx) {
+    return atomic_load_explicit(&rx->rx.consumed, memory_order_relaxed);
+}
 
 // Unread packets must not exhaust the senders' buffers.
 bool dqi_inbox_full(const dq_queue *rx, const dqi_inbox *x, uint32_t num_bufs) {

@@ -341,7 +341,7 @@ static void prepended(void) {
         dq_burst_view(x, &v);
         memset(payload, 0x5a + variant, sizeof payload);
         for (uint32_t i = 0; i < 5; i++) {
-            memcpy(x->session->base + v.off[0][i], payload, lens[i]);
+            memcpy(x->session->core.base + v.off[0][i], payload, lens[i]);
             DQ_EQ(dq_burst_set_len(x, 0, i, lens[i]), DQ_OK);
         }
         dq_diag d = {{0}};

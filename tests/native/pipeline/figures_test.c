@@ -2,7 +2,6 @@
 #include "bed.h"
 #include "pipeline/rx_count.h"
 #include "core/histogram.h"
-#include "pipeline/flow_count.h"
 
 static void buckets(void) {
     uint64_t next = 0; // the smallest value that is in no bucket yet
@@ -78,7 +77,7 @@ static void more_flows_than_counters(void) {
         for (uint32_t id = 1; id <= DQ_FLOW_COUNTS + 100; id++) {
             x->flow[0] = 0;
             x->flow[1] = id << 12; // alike in their low bits
-            dqi_flow_count(b.rx[0][0]->flow_counts, x, 0, 180);
+            dqi_flow_count(b.rx[0][0]->rx.flow_counts, x, 0, 180);
         }
     DQ_EQ(dq_flow_counts(b.s, c, DQ_FLOW_COUNTS + 1), DQ_FLOW_COUNTS + 1);
     for (uint32_t k = 0; k <= DQ_FLOW_COUNTS; k++) {

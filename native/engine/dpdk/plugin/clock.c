@@ -95,7 +95,7 @@ void clock_choose(dqi_port *p, dpdk_port *d, struct rte_eth_conf *conf) {
     conf->rxmode.offloads |= d->stamps ? RX_OFFLOAD : 0;
     conf->txmode.offloads |= d->waits ? TX_OFFLOAD : 0;
     for (uint32_t k = 0; d->waits && k < i->n_tx; k++)
-        i->tx[k]->ahead_ns = AHEAD_NS;
+        i->tx[k]->tx.ahead_ns = AHEAD_NS;
 }
 
 int clock_begin(const dqi_port *p, dpdk_port *d) {

@@ -123,7 +123,7 @@ static int make_states(dqi_port *p, dpdk_port *d, dq_diag *diag) {
         d->txs[k].queue = (uint16_t)k;
         d->txs[k].copies = d->own;
         i->tx[k]->engine = &d->txs[k];
-        i->tx[k]->device_sums = d->sums;
+        i->tx[k]->tx.device_sums = d->sums;
     }
     return DQ_OK;
 }

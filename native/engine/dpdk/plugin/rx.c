@@ -212,7 +212,7 @@ uint32_t rx_receive(dqi_port *p, dq_burst *b, uint32_t room) {
     if (d->ts_offset >= 0) return 0; // only rx_read reads timestamps
     const uint32_t start = b->n;
     if (start == 0) {
-        b->to_columns = b->queue->handles ? rx_columns : NULL;
+        b->to_columns = b->queue->rx.handles ? rx_columns : NULL;
         b->shortest = UINT32_MAX;
         b->longest = 0;
     }

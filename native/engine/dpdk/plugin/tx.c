@@ -202,7 +202,8 @@ static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
         if (!*stuck) host->drop(&q->c, why, 1);
         return *stuck ? 0 : 1;
     }
-    if (d->waits) clock_ask(d, t, c->frames, c->n, c->b->timed ? c->b->tx_time + c->first : NULL, q->now_ns);
+    if (d->waits)
+        clock_ask(d, t, c->frames, c->n, c->b->timed ? c->b->tx_time + c->first : NULL, q->tx.now_ns);
     uint32_t ready = d->sums ? sums_ask(d, t, c->frames, c->n, c->b->sums) : c->n;
     *stuck = false;
     if (ready == 0) return refused(q, c);
@@ -232,13 +233,13 @@ static bool has_link(dpdk_port *d, int64_t now) {
 // dropped.
 static int wait(dq_queue *q, const dpdk_port *d, dq_burst *b, uint32_t first, uint32_t n) {
     tx_state *t = q->engine;
-    if (t->stuck == 0) t->stuck = q->now_ns;
-    int64_t since = q->now_ns - t->stuck;
-    q->next_ns = q->now_ns;
+    if (t->stuck == 0) t->stuck = q->tx.now_ns;
+    int64_t since = q->tx.now_ns - t->stuck;
+    q->next_ns = q->tx.now_ns;
     if (since < STUCK_NS) return 0;
     q->next_ns += since / 8 < LINK_LOOK_NS ? since / 8 : LINK_LOOK_NS;
-    if (q->now_ns < t->next_look) return 0;
-    t->next_look = q->now_ns + LINK_LOOK_NS;
+    if (q->tx.now_ns < t->next_look) return 0;
+    t->next_look = q->tx.now_ns + LINK_LOOK_NS;
     int state = kernel_state(d);
     if (state == 0) return 0;
     host->drop(&q->c, DQ_DROP_SEND_ERROR, n);
@@ -270,7 +271,7 @@ static uint32_t send_handles(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
         struct rte_mbuf **frames = frames_of(b) + first + done;
         uint32_t k = n - done < d->chunk ? n - done : d->chunk;
         if (d->sums) sums_ask(d, t, frames, k, (dqi_sums){0});
-        if (d->waits) clock_ask(d, t, frames, k, b->timed ? b->tx_time + first + done : NULL, q->now_ns);
+        if (d->waits) clock_ask(d, t, frames, k, b->timed ? b->tx_time + first + done : NULL, q->tx.now_ns);
         uint32_t sent = rte_eth_tx_burst(d->id, t->queue, frames, (uint16_t)k);
         *stuck = sent < k;
         done += sent;
@@ -311,14 +312,14 @@ static uint32_t send_columns(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
 
 int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
-    if (!has_link(d, q->now_ns)) {
-        q->next_ns = q->now_ns + LINK_LOOK_NS;
+    if (!has_link(d, q->tx.now_ns)) {
+        q->next_ns = q->tx.now_ns + LINK_LOOK_NS;
         return 0;
     }
     uint32_t done = 0;
     bool stuck = false;
     eal_join();
-    if (d->waits) clock_follow(d, q->session, &((tx_state *)q->engine)->clock, q->now_ns);
+    if (d->waits) clock_follow(d, q->session, &((tx_state *)q->engine)->clock, q->tx.now_ns);
     if (b->to_columns && handles_go(d, b)) done = send_handles(q, b, first, n, &stuck);
     if (done < n && !stuck) {
         if (b->to_columns) rx_columns(b);

@@ -3,7 +3,6 @@
 #include "core/burst.h"
 #include "core/clock.h"
 #include "core/region.h"
-#include "core/session.h"
 #include "dqtest.h"
 #include "packet/packet.h"
 #include "pipeline/engine.h"

@@ -156,7 +156,7 @@ static uint32_t receive(const rig *r, dq_queue *q) {
     b->queue = q;
     guard(r, b);
     unguard(r, b); // header split may need to move what it has received too much
-    uint32_t gone = atomic_load(&q->lead) > 0 ? dqi_rx_actions(q, b, 0) : 0;
+    uint32_t gone = atomic_load(&q->rx.lead) > 0 ? dqi_rx_actions(q, b, 0) : 0;
     dqi_add(&q->c.out, n - gone);
     guard(r, b);
     look_at(b);

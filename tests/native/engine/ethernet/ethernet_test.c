@@ -300,7 +300,7 @@ static void shortages(void) {
     DQ_EQ(line_of(&r, DQ_LINE_RX, 1).dropped[DQ_DROP_NO_BURST_BUFFER], 1);
     while (n > 0)
         dq_burst_unref(held[--n]);
-    atomic_store(&r.q[1]->consumed, false);
+    atomic_store(&r.q[1]->rx.consumed, false);
     for (uint32_t k = 0; k < 8; k++) { // a quarter of the region's 16 buffers may wait
         add(0, k, 60, 1001, 0);
         take(r.q[0], &b);

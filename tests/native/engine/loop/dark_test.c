@@ -143,7 +143,7 @@ static void refuses(bed *b, dq_stage *const *stages, uint32_t n, const char *wan
     DQ_EQ(dq_pipe_add(b->rx[0][0], stages, n, 0, &p, &d), DQ_NOT_SUPPORTED);
     if (!strstr(d.text, want)) fprintf(stderr, "%s\n", d.text);
     DQ_CHECK(strstr(d.text, want));
-    DQ_EQ(b->rx[0][0]->n_pipes, 0);
+    DQ_EQ(b->rx[0][0]->rx.n_pipes, 0);
 }
 
 // Stages that would read the segment refuse a pipe as a whole, wherever they stand in it.

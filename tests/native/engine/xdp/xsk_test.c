@@ -155,7 +155,7 @@ static void add_iface(dq_session *s, const char *device, program *p, dq_dir dir,
             .id = k, .dir = dir, .direct = 1, .batch_size = BATCH, .n_regions = 1, .regions = {regions[k]}};
         snprintf(qc.name, sizeof qc.name, "q%u", k);
         must(dq_queue_add(i, &qc, &q[k], &d), &d);
-        if (dir == DQ_RX) atomic_store(&q[k]->consumed, true);
+        if (dir == DQ_RX) atomic_store(&q[k]->rx.consumed, true);
     }
     DQ_CHECK(program_open(p, device));
     dq_xdp x = {.steer = p->steer, .native = true};

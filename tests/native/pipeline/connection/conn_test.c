@@ -2,8 +2,8 @@
 // names.
 #include "dqtest.h"
 
-#include "core/session.h"
 #include "pipeline/connection/conn.h"
+#include "pipeline/session.h"
 #include "pipeline/iface.h"
 
 #include <stdlib.h>
