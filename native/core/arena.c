@@ -134,7 +134,7 @@ static int map_part(dqi_core *core, enum part p, uint64_t at, uint64_t bytes) {
     return 0;
 }
 
-// Maps the dark regions a second time, at the addresses that the emulated device uses.
+// Maps device-only regions of the host a second time, at the addresses that the emulated device uses.
 static int map_device(dqi_core *core, uint64_t bytes) {
     if (bytes == 0) return 0;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, core->fds[DARK], 0);

@@ -87,8 +87,8 @@ typedef struct dq_session_conf {
     dq_wire_conf wire;
 } dq_session_conf;
 
-// Kinds of memory: X(NAME, name). DARK, for tests: host memory that the CPU can't access at the packets'
-// offsets, only the emulated device at a separate address.
+// Kinds of memory: X(NAME, name). The last one, for tests, is device-only memory of the host: only the
+// emulated device can access it, at an address of its own.
 #define DQ_KIND_ROWS(X)                                                                                      \
     X(HOST, "host")                                                                                          \
     X(HUGE, "huge")                                                                                          \

@@ -17,7 +17,7 @@
       "no free burst descriptor: raise rx_meta_buffers or free bursts sooner",                               \
       "raise `rx_meta_buffers` (or `tx_meta_buffers`), or let bursts go sooner")                             \
     X(QUEUE_FULL, "queue_full", 0, "the queue's ring was full: its reader is too slow",                      \
-      "make the reader faster, or slow the sender down: `send` says `NO_SPACE_AVAILABLE` where it can wait") \
+      "make the reader faster, or slow the sender down: `send` returns `NO_SPACE_AVAILABLE` if it can wait") \
     X(TOO_LONG, "too_long", 0,                                                                               \
       "longer than its place, a buffer or slot, or than the interface takes: raise buf_size or the MTU",     \
       "raise `buf_size`, `max_payload_size` or the MTU; shorten what flows put in front")                    \
@@ -33,7 +33,7 @@
       "`policy = \"wait\"` stops the queue instead; or a faster disk, a handler that does less, "            \
       "`sample`")                                                                                            \
     X(WRITE_ERROR, "write_error", 0, "the file, or the object, could not be written",                        \
-      "the writer's error in the summary says what the system said: a full disk, a folder that went")        \
+      "the writer's error in the summary has the system's reason: a full disk, a removed folder")            \
     X(QUOTA, "quota", 0, "the writer's quota is used up", "a larger `quota`, or `delete_oldest`")            \
     X(ENOUGH, "enough", 1, "the writer has what it was to write",                                            \
       "it was asked for: `quota` with `when_full = \"stop\"`")                                               \
@@ -42,7 +42,7 @@
     X(NO_PEER, "no_peer", 0, "there was no peer to send it to",                                              \
       "a remote address, or wait until the peer has sent or connected")                                      \
     X(CONNECTION_LOST, "connection_lost", 0, "its connection ended before the peer had it",                  \
-      "the disconnect event says why the connection ended")                                                  \
+      "the disconnect event has the reason")                                                                 \
     X(BAD_FRAMING, "bad_framing", 0, "invalid length prefix",                                                \
       "the same length prefix at both ends: width, byte order, whether it counts itself")                    \
     X(FLUSHED, "flushed", 1, "thrown away by flush", "it was asked for: `q:flush()`")                        \
@@ -60,7 +60,7 @@
       "it has no place in a batch: a field is absent, or slot or offset are outside; or no payload",         \
       "the fields of the place rule: offset, width, byte order, `slots`")                                    \
     X(BAD_FORMAT, "bad_format", 0, "its header does not match the stage's format, or is truncated",          \
-      "`f:decode(packet)` says which constant differs: give the stage that format")                          \
+      "`f:decode(packet)` reports which constant differs: give the stage that format")                       \
     X(OVERLAP, "overlap", 0, "some of its bytes of the heap were there already, and others not",             \
       "the sender: its pieces of one heap overlap, or two senders use the same heap ids")                    \
     X(PAST_END, "past_end", 0, "it reaches past the end of its heap",                                        \
@@ -79,12 +79,13 @@
       "`ethtool -K DEVICE gro off lro off`, and where a kernel sends over veth `tso off gso off` there")     \
     X(SHARED, "shared", 0, "others read it, so it could not be rewritten",                                   \
       "`s:copy` in front of the rewriting stage: it then changes packets that are its own")                  \
-    X(DEVICE_LOST, "device_lost", 0, "the GPU or the kernel that had it failed: its stage's error says how", \
-      "the stage's error in the summary says why: a kernel that wrote where it may not, or "                 \
+    X(DEVICE_LOST, "device_lost", 0,                                                                         \
+      "the GPU or the kernel that had it failed: its stage's error has the reason",                          \
+      "the stage's error in the summary has the reason: a kernel that wrote where it may not, or "           \
       "hardware")                                                                                            \
     X(BAD_DESCRIPTOR, "bad_descriptor", 0,                                                                   \
       "invalid descriptor: bad operation, flag, length, writer or ticket",                                   \
-      "the kernel: descriptors that the functions of gn.h write are valid; `k.fault` has the last fault")    \
+      "the kernel: descriptors that the functions of gn.h write are valid; `k.fault` has the last one")      \
     X(NOT_ITS_REGION, "not_its_region", 0,                                                                   \
       "the kernel's descriptor names a region that the kernel was not given, or not for that",               \
       "name the region in `regions` (or `remote`) of `k:start`")                                             \
@@ -203,7 +204,7 @@ typedef struct dq_line {
     double pace_speed;         // TX: speed at which it follows receive times
 } dq_line;
 
-#define DQ_FAULT_OTHERS INT32_MAX // errno of faults that have no count of their own
+#define DQ_FAULT_OTHERS INT32_MAX // errno of errors without a count of their own
 
 #define DQ_SOURCES  256 // sources, or peers, with separate counters
 #define DQ_PEER_LEN 80

@@ -21,7 +21,7 @@ typedef struct job {
     _Atomic int err;
 } job;
 
-// Populates one piece. A kernel without the advice leaves the pages to fault on first use.
+// Populates one piece. A kernel without the advice leaves the page faults to the first use.
 static int piece(uint8_t *p, uint64_t bytes) {
     while (madvise(p, bytes, MADV_POPULATE_WRITE) != 0)
         if (errno != EINTR && errno != EAGAIN) return errno == EINVAL ? 0 : -errno;

@@ -77,7 +77,7 @@ static int check_rule(const char *name, const dq_reorder_conf *c, dq_diag *diag)
     if (c->fill < DQ_FILL_KEEP || c->fill > 255)
         return fault(diag, name, "fill is a byte, 0 to 255, or keep");
     if (c->wait && c->timeout_ns == 0)
-        return fault(diag, name, "a queue can't wait for others for ever: give a timeout");
+        return fault(diag, name, "a queue can't wait for others without a limit: give a timeout");
     return check_region(name, c, diag);
 }
 

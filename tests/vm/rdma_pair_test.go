@@ -48,7 +48,7 @@ func TestRDMAByHand(t *testing.T) {
 		done`)
 	said = strings.ReplaceAll(said, "\t", " ")
 	for n, text := range strings.SplitAfter(said, "every packet is accounted for")[:2] {
-		says(t, text, "made false true ::ffff:10.9.0.1 4096", "refused nil INVALID_PARAMETER", "where it is isn't said", "not a lid", "refused nil", "10.9.0.77",
+		says(t, text, "made false true ::ffff:10.9.0.1 4096", "refused nil INVALID_PARAMETER", "its address is missing", "not a lid", "refused nil", "10.9.0.77",
 			"open true 10.9.0.2:4791", "here hello", "refused nil INVALID_PARAMETER", "it has a peer, or has ended", "every packet is accounted for")
 		theirs := regexp.MustCompile(`imm 77 sum (\d+)\nwrites (\d+) sends (\d+)`).FindStringSubmatch(text)
 		if theirs == nil {

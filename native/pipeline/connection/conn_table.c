@@ -15,21 +15,21 @@ void dqi_conn_table_init(dqi_conn_table *t, dq_iface *i, size_t bytes) {
 }
 
 // Returns the slot of the next id, allocating it if necessary; NULL if it is in use.
-static dqi_conn *next_slot(dqi_conn_table *t, uint32_t *id, bool *anew) {
+static dqi_conn *next_slot(dqi_conn_table *t, uint32_t *id, bool *fresh) {
     t->seq = (t->seq + 1) & ID_MASK;
     if (t->seq == 0) t->seq = 1;
     *id = t->iface->index << DQI_CONN_ID_BITS | t->seq;
     dqi_conn *c = dqi_conn_at(t, t->seq % DQI_CONNS);
-    *anew = c == NULL;
+    *fresh = c == NULL;
     if (c) return dqi_conn_state_of(c) == DQI_CONN_FREE ? c : NULL;
     return calloc(1, t->bytes);
 }
 
-dqi_conn *dqi_conn_reserve(dqi_conn_table *t, uint32_t *id, bool *anew) {
+dqi_conn *dqi_conn_reserve(dqi_conn_table *t, uint32_t *id, bool *fresh) {
     uint32_t n = atomic_load(&t->n), tries = dqi_iface_event_room(t->iface, n + 1) ? DQI_CONNS : 0;
     dqi_conn *c = NULL;
     for (uint32_t k = 0; k < tries && !c && n < DQI_CONNS; k++)
-        c = next_slot(t, id, anew);
+        c = next_slot(t, id, fresh);
     if (!c) return NULL;
     atomic_store(&t->n, n + 1);
     atomic_store(&c->closing, false);

@@ -50,9 +50,9 @@ typedef struct dqi_conn_table {
 } dqi_conn_table;
 
 void dqi_conn_table_init(dqi_conn_table *t, dq_iface *i, size_t bytes);
-// Reserves a free slot, zeroed if it is new (*anew), for connection *id; lookups find it after
+// Reserves a free slot, zeroed if it is new (*fresh), for connection *id; lookups find it after
 // dqi_conn_enter. NULL: the table is full, the event ring is nearly full, or no memory.
-dqi_conn *dqi_conn_reserve(dqi_conn_table *t, uint32_t *id, bool *anew);
+dqi_conn *dqi_conn_reserve(dqi_conn_table *t, uint32_t *id, bool *fresh);
 // Assigns the pair-th receive and transmit queue (modulo their numbers; -1: the next in turn).
 void dqi_conn_place(dqi_conn_table *t, dqi_conn *c, int pair);
 // Enters the connection into the table, in state CONNECTING.

@@ -36,7 +36,7 @@ int dq_queue_pair_join(dq_iface *i, uint32_t conn, const dq_queue_pair *peer, dq
                         peer->qpn, peer->psn, LAST_24_BITS);
     if (!has_gid(peer) && peer->lid == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: queue pair %u: where it is isn't said; hint: gid, addr (Ethernet) or "
+                        "interface %s: queue pair %u: its address is missing; hint: gid, addr (Ethernet) or "
                         "lid (InfiniBand)",
                         i->conf.name, peer->qpn);
     return i->ops->pairs->join(i, conn, peer, diag);

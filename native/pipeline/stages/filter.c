@@ -74,7 +74,7 @@ static int filter_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     if (err != DQ_OK) return err;
     if (!q->iface->ops->payload || f->kind == DQ_FILTER_PROG) return DQ_OK;
     return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                    "filter %s: match tables and libpcap text look at frames, but queue %s holds payloads; "
+                    "filter %s: match tables and libpcap text need frames, but queue %s holds payloads; "
                     "hint: filter with where = \"...\"",
                     st->name, q->conf.name);
 }
