@@ -41,13 +41,6 @@ static slot *slot_of(dqi_flow_counts *c, uint32_t id) {
     }
 }
 
-static uint64_t length(const dq_burst *b, uint32_t i) {
-    uint64_t len = 0;
-    for (uint32_t s = 0; s < b->nseg; s++)
-        len += b->len[s][i];
-    return len;
-}
-
 static void add(dqi_flow_counts *c, uint32_t id, uint64_t packets, uint64_t bytes) {
     if (id == 0) return;
     slot *s = slot_of(c, id);
@@ -72,7 +65,7 @@ void dqi_flow_count(dqi_flow_counts *c, const dq_burst *b, uint32_t from, uint64
     for (uint32_t i = from; i < b->n;) {
         uint32_t id = b->flow[i], first = i;
         for (bytes = 0; i < b->n && b->flow[i] == id; i++) // adjacent packets often have the same flow
-            bytes += length(b, i);
+            bytes += dqi_packet_len(b, i);
         add(c, id, i - first, bytes);
     }
 }
