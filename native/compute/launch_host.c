@@ -4,8 +4,8 @@
 #include "compute/arguments.h"
 #include "core/burst.h"
 #include "core/err.h"
-#include "pipeline/session.h"
 #include "cuda/pinned.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -13,8 +13,8 @@
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
-#include "pipeline/stage_queue.h"
 #include "pipeline/session.h"
+#include "pipeline/stage_queue.h"
 
 #include <errno.h>
 #include <stdio.h>

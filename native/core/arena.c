@@ -8,10 +8,10 @@
 #include "core/arena.h"
 #include "core/cgroup.h"
 #include "core/clock.h"
+#include "core/core.h"
 #include "core/err.h"
 #include "core/populate.h"
 #include "core/region.h"
-#include "core/core.h"
 
 #include <errno.h>
 #include <stdio.h>

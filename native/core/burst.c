@@ -3,8 +3,8 @@
 // A descriptor is one block of columns sized for its queue's batch. One reference count covers the whole
 // burst: a count per buffer would halve the rate. A selection is a burst whose columns are gathered from its
 // parent and that references the parent instead of owning buffers; so every consumer sees one shape.
-#include "core/dq_burst.h"
 #include "core/burst.h"
+#include "core/dq_burst.h"
 #include "core/region.h"
 
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 #ifndef DQI_BURST_H
 #define DQI_BURST_H
 
+#include "core/core.h"
 #include "core/dq_burst.h"
 #include "core/origin.h"
 #include "core/region.h"
-#include "core/core.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // burst_compact.c: compaction of bursts that are kept for long. A packet that is a slice keeps its whole
 // super-buffer out of the pool: a script that keeps one packet in a hundred would soon exhaust the region.
 // Such packets are copied to separate buffers, in groups that kept packets share.
-#include "core/dq_burst.h"
 #include "core/burst.h"
+#include "core/dq_burst.h"
 #include "core/peers.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef DQI_CORE_H
 #define DQI_CORE_H
 
-#include "core/dq_core.h"
 #include "core/atomics.h"
+#include "core/dq_core.h"
 
 typedef struct dqi_burst_pool dqi_burst_pool;
 typedef struct dqi_cuda_memory dqi_cuda_memory; // cuda/memory.h

@@ -2,8 +2,8 @@
 #ifndef DQI_COUNTERS_H
 #define DQI_COUNTERS_H
 
-#include "core/dq_ledger.h"
 #include "core/atomics.h"
+#include "core/dq_ledger.h"
 
 typedef struct dqi_counters {
     dqi_count in, in_bytes, out, out_bytes, bursts;

@@ -2,8 +2,8 @@
 //
 // A pool is a LIFO stack of buffer ids: the buffer used last is most likely cached.
 #include "core/region.h"
-#include "core/err.h"
 #include "core/core.h"
+#include "core/err.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef DQI_REGION_H
 #define DQI_REGION_H
 
-#include "core/dq_core.h"
 #include "core/atomics.h"
+#include "core/dq_core.h"
 
 typedef struct dqi_pool dqi_pool;
 typedef struct dqi_peer dqi_peer; // peers.h

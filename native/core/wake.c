@@ -1,6 +1,6 @@
 // wake.c: wake-up of a sleeping thread through an eventfd.
-#include "core/dq_core.h"
 #include "core/wake.h"
+#include "core/dq_core.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>

@@ -1,9 +1,9 @@
 // finish.c: bounded termination of a session's stages.
-#include "pipeline/session.h"
 #include "core/clock.h"
 #include "core/thread.h"
 #include "pipeline/dq_session.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "pipeline/stage.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // flow_count.c: open-addressing hash table of flow ids; slots are never freed.
-#include "pipeline/rx_count.h"
 #include "pipeline/iface.h"
+#include "pipeline/rx_count.h"
 #include "pipeline/session.h"
 
 #include <stdlib.h>

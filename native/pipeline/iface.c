@@ -1,9 +1,9 @@
 // iface.c: interfaces, and dispatch of calls to their engines, with errors for unsupported ones.
+#include "core/err.h"
+#include "core/region.h"
 #include "pipeline/actions.h"
 #include "pipeline/engine.h"
-#include "core/err.h"
 #include "pipeline/queue.h"
-#include "core/region.h"
 #include "pipeline/responder.h"
 #include "pipeline/session.h"
 #include "pipeline/waiter.h"

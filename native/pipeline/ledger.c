@@ -1,11 +1,11 @@
 // ledger.c: the lines of a session's ledger. Counters are read while their writers run: each is monotone, and
 // the sums are exact once packets stop moving.
+#include "core/histogram.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
-#include "core/histogram.h"
-#include "pipeline/tx_accuracy.h"
 #include "pipeline/session.h"
+#include "pipeline/tx_accuracy.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 // late poll catches up by at most DQI_CATCH_UP_NS; an idle queue accumulates no credit.
 #include "core/burst.h"
 #include "pipeline/queue.h"
-#include "pipeline/tx_accuracy.h"
 #include "pipeline/session.h"
+#include "pipeline/tx_accuracy.h"
 
 static double rate(const _Atomic double *r) { return atomic_load_explicit(r, memory_order_relaxed); }
 

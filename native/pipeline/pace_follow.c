@@ -3,8 +3,8 @@
 // ones keep their distance from its due time, unless that is more than DQI_CATCH_UP_NS ago: then the schedule
 // is shifted. Packets without a receive time leave with the previous one.
 #include "pipeline/queue.h"
-#include "pipeline/tx_accuracy.h"
 #include "pipeline/session.h"
+#include "pipeline/tx_accuracy.h"
 
 #include <math.h>
 

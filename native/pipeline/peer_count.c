@@ -1,7 +1,7 @@
-#include "pipeline/rx_count.h"
-#include "pipeline/iface.h"
-#include "pipeline/session.h"
 #include "core/id_table.h"
+#include "pipeline/iface.h"
+#include "pipeline/rx_count.h"
+#include "pipeline/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,14 +6,14 @@
 // poller.
 #include "pipeline/pipe.h"
 #include "core/burst.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
+#include "core/histogram.h"
+#include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
 #include "pipeline/queue.h"
-#include "pipeline/stage_queue.h"
 #include "pipeline/session.h"
-#include "core/histogram.h"
+#include "pipeline/stage_queue.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,13 +9,13 @@
 // its lists (dqi_poller_hold), so the packet path takes no lock.
 #include "pipeline/poller.h"
 #include "core/clock.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
 #include "core/thread.h"
+#include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
-#include "pipeline/stage.h"
 #include "pipeline/session.h"
+#include "pipeline/stage.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,12 +2,12 @@
 #ifndef DQI_QUEUE_H
 #define DQI_QUEUE_H
 
-#include "pipeline/dq_session.h"
 #include "core/counters.h"
-#include "pipeline/pace.h"
-#include "pipeline/pipe.h"
 #include "core/ring.h"
 #include "packet/template.h"
+#include "pipeline/dq_session.h"
+#include "pipeline/pace.h"
+#include "pipeline/pipe.h"
 
 typedef struct dqi_poller dqi_poller;
 typedef struct dqi_tx_accuracy dqi_tx_accuracy;

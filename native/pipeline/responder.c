@@ -1,12 +1,12 @@
-#include "pipeline/dq_pipeline.h"
 #include "pipeline/responder.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
+#include "core/region.h"
 #include "neighbour/membership.h"
 #include "neighbour/neighbours.h"
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/engine.h"
 #include "pipeline/queue.h"
 #include "pipeline/session.h"
-#include "core/region.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

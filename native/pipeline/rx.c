@@ -1,12 +1,12 @@
 // rx.c: receive side of a queue: packets are collected in the current burst, which is dispatched to the pipes
 // when it is full, when its first packet is timeout_us old, or, on sockets without a timeout, immediately.
+#include "pipeline/actions.h"
 #include "pipeline/engine.h"
 #include "pipeline/pipe.h"
-#include "pipeline/actions.h"
-#include "pipeline/rx_count.h"
 #include "pipeline/poller.h"
 #include "pipeline/queue.h"
 #include "pipeline/responder.h"
+#include "pipeline/rx_count.h"
 
 #include <errno.h>
 

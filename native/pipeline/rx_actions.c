@@ -3,12 +3,12 @@
 //
 // The control thread keeps a list of flows with actions. Each change builds a new table from it and publishes
 // it to the queues.
-#include "pipeline/actions.h"
 #include "core/burst.h"
 #include "core/err.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
 #include "packet/transform.h"
+#include "pipeline/actions.h"
+#include "pipeline/queue.h"
 
 #include <errno.h>
 #include <stdlib.h>

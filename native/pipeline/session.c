@@ -1,23 +1,23 @@
 // session.c: session states: new -> add -> open -> start -> stop -> finish -> close. Errors at any step
 // unwind by close.
-#include "pipeline/tx_gpu.h"
-#include "pipeline/dq_pipeline.h"
-#include "packet/dq_template.h"
 #include "pipeline/session.h"
 #include "core/arena.h"
 #include "core/clock.h"
-#include "cuda/memory.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
-#include "pipeline/rx_count.h"
-#include "pipeline/responder.h"
+#include "core/histogram.h"
+#include "core/peers.h"
+#include "cuda/memory.h"
+#include "packet/dq_template.h"
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/engine.h"
 #include "pipeline/pipe.h"
 #include "pipeline/poller.h"
 #include "pipeline/queue.h"
-#include "core/peers.h"
-#include "core/histogram.h"
+#include "pipeline/responder.h"
+#include "pipeline/rx_count.h"
 #include "pipeline/stage_queue.h"
 #include "pipeline/tx_accuracy.h"
+#include "pipeline/tx_gpu.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 // stage.c: list of a session's stages, and checks of what a stage may access.
-#include "pipeline/dq_pipeline.h"
+#include "pipeline/stage.h"
 #include "core/dq_burst.h"
 #include "core/err.h"
+#include "core/region.h"
+#include "pipeline/dq_pipeline.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
-#include "core/region.h"
-#include "pipeline/stage.h"
 #include "pipeline/session.h"
 
 #include <errno.h>

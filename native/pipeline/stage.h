@@ -2,8 +2,8 @@
 #ifndef DQI_STAGE_H
 #define DQI_STAGE_H
 
-#include "pipeline/dq_figures.h"
 #include "core/counters.h"
+#include "pipeline/dq_figures.h"
 
 typedef struct dqi_stage_ops dqi_stage_ops;
 

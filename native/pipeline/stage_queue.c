@@ -2,9 +2,9 @@
 #include "pipeline/stage_queue.h"
 #include "core/burst.h"
 #include "core/err.h"
-#include "pipeline/session.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>

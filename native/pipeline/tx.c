@@ -1,17 +1,17 @@
 // tx.c: transmit side of a queue: bursts from the ring or from a template are sent as the pace and their send
 // times permit.
-#include "packet/dq_template.h"
-#include "pipeline/engine.h"
-#include "pipeline/poller.h"
-#include "pipeline/queue.h"
-#include "pipeline/actions.h"
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/region.h"
+#include "packet/dq_template.h"
 #include "packet/template.h"
+#include "pipeline/actions.h"
+#include "pipeline/engine.h"
+#include "pipeline/poller.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "pipeline/tx_accuracy.h"
 #include "pipeline/tx_gpu.h"
-#include "pipeline/session.h"
 
 #include <string.h>
 

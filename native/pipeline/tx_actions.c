@@ -2,15 +2,15 @@
 // defines the headers to prepend, before the engine gets the burst. As this modifies packets and their
 // headroom, a burst with other readers is copied first. A change of rules builds a new table; users of the
 // old one hold it until their burst is done.
-#include "pipeline/actions.h"
 #include "core/burst.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
+#include "core/region.h"
 #include "packet/match.h"
+#include "packet/transform.h"
+#include "pipeline/actions.h"
+#include "pipeline/engine.h"
 #include "pipeline/queue.h"
 #include "pipeline/tx_gpu.h"
-#include "core/region.h"
-#include "packet/transform.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 #ifndef DQI_WAITER_H
 #define DQI_WAITER_H
 
-#include "core/dq_core.h"
-#include "pipeline/dq_pipeline.h"
 #include "core/atomics.h"
+#include "core/dq_core.h"
 #include "pipeline/consumer.h"
+#include "pipeline/dq_pipeline.h"
 
 // A bounded queue of events from pollers to a task.
 typedef struct dqi_tap {

@@ -1,11 +1,11 @@
 // reorder_place.c: places the packets of a burst into their batches: evaluates the position numbers as
 // columns, then copies the payloads run by run (consecutive packets of one batch). On the source's poller.
+#include "core/burst.h"
+#include "core/copy_nontemporal.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/queue.h"
-#include "reorder/reorder.h"
-#include "core/burst.h"
 #include "program/expr.h"
-#include "core/copy_nontemporal.h"
+#include "reorder/reorder.h"
 
 #include <string.h>
 

@@ -10,8 +10,8 @@
 #ifndef DQI_REORDER_SOURCES_H
 #define DQI_REORDER_SOURCES_H
 
-#include "pipeline/dq_figures.h"
 #include "core/id_table.h"
+#include "pipeline/dq_figures.h"
 
 struct dqi_batch;
 struct dqi_reorder;

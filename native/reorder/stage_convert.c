@@ -1,17 +1,17 @@
 // stage_convert.c: converts payload elements into buffers of a region of its own: input packets may have
 // other readers, and no space to grow.
-#include "pipeline/dq_pipeline.h"
 #include "core/burst.h"
+#include "core/err.h"
+#include "core/peers.h"
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
+#include "pipeline/stage.h"
+#include "program/payload.h"
 #include "reorder/convert.h"
 #include "reorder/reorder.h"
-#include "pipeline/engine.h"
-#include "core/err.h"
-#include "pipeline/iface.h"
-#include "program/payload.h"
-#include "pipeline/queue.h"
-#include "core/peers.h"
-#include "pipeline/stage.h"
-#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 // stage_reorder.c: setup of a reorder stage (reorder.h): its rule, records and queue; accounts and shutdown.
-#include "pipeline/dq_pipeline.h"
 #include "core/err.h"
-#include "pipeline/stage_queue.h"
-#include "pipeline/session.h"
-#include "reorder/reorder.h"
 #include "core/region.h"
+#include "pipeline/dq_pipeline.h"
+#include "pipeline/session.h"
+#include "pipeline/stage_queue.h"
+#include "reorder/reorder.h"
 
 #include <errno.h>
 #include <stdio.h>

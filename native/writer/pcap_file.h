@@ -2,10 +2,10 @@
 #ifndef DQI_PCAP_FILE_H
 #define DQI_PCAP_FILE_H
 
+#include "pipeline/session.h"
 #include "writer/buffered_file.h"
 #include "writer/pcapng.h"
 #include "writer/pseudo_header.h"
-#include "pipeline/session.h"
 
 typedef struct dqi_pcap_conf {
     bool ng;             // pcapng

@@ -21,8 +21,8 @@
 #include "core/origin.h"
 #include "core/socket_addr.h"
 #include "pipeline/engine.h"
-#include "pipeline/steering/flows.h"
 #include "pipeline/iface.h"
+#include "pipeline/steering/flows.h"
 
 #include <netinet/in.h>
 

@@ -6,16 +6,16 @@
 // counters once.
 #include "engine/ethernet/ethernet_rx.h"
 #include "core/burst.h"
-#include "pipeline/engine.h"
-#include "packet/packet.h"
-#include "pipeline/queue.h"
-#include "pipeline/session.h"
-#include "core/peers.h"
 #include "core/clock.h"
 #include "core/dq_burst.h"
+#include "core/peers.h"
 #include "cuda/mover.h"
 #include "engine/ethernet/heads.h"
+#include "packet/packet.h"
 #include "pipeline/actions.h"
+#include "pipeline/engine.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef DQI_ETHERNET_RX_H
 #define DQI_ETHERNET_RX_H
 
-#include "pipeline/steering/inbox.h"
 #include "engine/ethernet/ethernet.h"
+#include "pipeline/steering/inbox.h"
 
 #define DQI_ETH_PIECES 256 // maximum of one read
 

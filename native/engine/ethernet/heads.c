@@ -2,8 +2,8 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/mover.h"
-#include "pipeline/session.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdio.h>

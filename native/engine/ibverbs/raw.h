@@ -6,11 +6,11 @@
 #define DQI_VRAW_H
 
 #include "core/region.h"
-#include "pipeline/session.h"
 #include "engine/ethernet/ethernet.h"
 #include "engine/ibverbs/flow_abi.h"
 #include "engine/rdma/verbs_dl.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #define VRAW_DEPTH   1024u // limit of posted receives; a power of two
 #define VRAW_SENDS   256u  // sends in flight; a power of two

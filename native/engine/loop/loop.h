@@ -5,9 +5,9 @@
 #include "core/burst.h"
 #include "core/dq_core.h"
 #include "core/dq_ledger.h"
+#include "pipeline/session.h"
 #include "pipeline/steering/flows.h"
 #include "pipeline/steering/inbox.h"
-#include "pipeline/session.h"
 
 typedef struct loop_wire loop_wire; // wire of one transmit queue
 

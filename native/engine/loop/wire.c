@@ -6,12 +6,12 @@
 // that reached a receive queue.
 #include "core/counters.h"
 #include "core/dq_burst.h"
-#include "pipeline/iface.h"
+#include "core/region.h"
 #include "engine/loop/loop.h"
+#include "packet/template.h"
+#include "pipeline/iface.h"
 #include "pipeline/queue.h"
 #include "pipeline/session.h"
-#include "core/region.h"
-#include "packet/template.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,18 +11,18 @@
 #include "core/atomics.h"
 #include "core/burst.h"
 #include "core/region.h"
-#include "pipeline/session.h"
 #include "core/socket_addr.h"
 #include "engine/rdma/rdma_cq.h"
 #include "engine/rdma/verbs_dl.h"
 #include "pipeline/connection/conn.h"
 #include "pipeline/connection/conn_table.h"
-#include "pipeline/dq_op.h"
 #include "pipeline/connection/dq_queue_pair.h"
 #include "pipeline/connection/dq_rma.h"
+#include "pipeline/dq_op.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <poll.h>
 #include <string.h>

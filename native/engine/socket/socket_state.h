@@ -10,14 +10,14 @@
 #include <poll.h>
 
 #include "core/clock.h"
-#include "pipeline/connection/conn_table.h"
-#include "pipeline/iface.h"
-#include "pipeline/queue.h"
 #include "core/region.h"
-#include "pipeline/session.h"
 #include "core/socket_addr.h"
 #include "engine/socket/socket_framing.h"
 #include "pipeline/connection/conn.h"
+#include "pipeline/connection/conn_table.h"
+#include "pipeline/iface.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -2,14 +2,14 @@
 // eBPF program.
 #include "engine/xdp/xsk_driver.h"
 #include "core/err.h"
-#include "engine/ethernet/kernel_groups.h"
-#include "packet/layers.h"
-#include "pipeline/queue.h"
-#include "pipeline/session.h"
 #include "core/region.h"
+#include "engine/ethernet/kernel_groups.h"
 #include "engine/xdp/steer_map.h"
 #include "engine/xdp/xsk.h"
+#include "packet/layers.h"
 #include "pipeline/actions.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

@@ -3,10 +3,10 @@
 // A frame longer than a chunk occupies several. The buffers of such frames, and of all frames that
 // ethernet_rx.c copies, return to the kernel at the release; a frame in one buffer of the queue's own region
 // is passed on in place, and the pool supplies the kernel with another buffer.
-#include "pipeline/queue.h"
-#include "pipeline/session.h"
 #include "core/region.h"
 #include "engine/xdp/xsk.h"
+#include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <poll.h>

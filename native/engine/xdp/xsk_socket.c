@@ -1,7 +1,7 @@
 // xsk_socket.c: AF_XDP sockets: UMEM, rings, bind (Documentation/networking/af_xdp.rst).
 #include "core/err.h"
-#include "pipeline/session.h"
 #include "engine/xdp/xsk.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <stdlib.h>

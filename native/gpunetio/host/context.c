@@ -12,8 +12,8 @@
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
-#include "pipeline/stage_queue.h"
 #include "pipeline/session.h"
+#include "pipeline/stage_queue.h"
 #include "writer/dq_writer.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "pipeline/connection/conn_table.h"
-#include "pipeline/session.h"
 #include "pipeline/iface.h"
+#include "pipeline/session.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 // queue_pair.c: checks for manually connected queue pairs, before the engine is called.
-#include "pipeline/connection/dq_queue_pair.h"
 #include "core/err.h"
-#include "pipeline/session.h"
 #include "pipeline/connection/conn_table.h"
+#include "pipeline/connection/dq_queue_pair.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
+#include "pipeline/session.h"
 
 #define LAST_24_BITS 0xffffffu
 

@@ -1,14 +1,14 @@
 // rma.c: checks operations that name their memory before the engine gets them, so that engines need not.
-#include "pipeline/connection/dq_rma.h"
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/region.h"
-#include "pipeline/session.h"
 #include "pipeline/connection/conn_table.h"
+#include "pipeline/connection/dq_rma.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/op.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 // filter.c: passes packets accepted by a match, a compiled condition or a cBPF program, as a selection.
-#include "pipeline/stages/dq_stages.h"
 #include "core/burst.h"
-#include "program/cbpf.h"
-#include "program/expr.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
-#include "pipeline/iface.h"
 #include "packet/match.h"
+#include "pipeline/engine.h"
+#include "pipeline/iface.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage.h"
+#include "pipeline/stages/dq_stages.h"
+#include "program/cbpf.h"
+#include "program/expr.h"
 
 #include <errno.h>
 #include <string.h>

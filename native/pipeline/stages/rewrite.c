@@ -1,15 +1,15 @@
 // rewrite.c: rewrites packet fields in place (program/rewrite.h). No other reader sees the change:
 // pipe.c rejects pipes with other readers, and bursts that have readers elsewhere are dropped.
+#include "program/rewrite.h"
 #include "core/burst.h"
 #include "core/err.h"
 #include "core/peers.h"
-#include "pipeline/stages/dq_stages.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage.h"
+#include "pipeline/stages/dq_stages.h"
 #include "program/burst_ops.h"
-#include "program/rewrite.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 // simple.c: the stages count, sample and forward.
-#include "pipeline/stages/dq_stages.h"
 #include "core/burst.h"
-#include "pipeline/engine.h"
 #include "core/err.h"
+#include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
 #include "pipeline/stage.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <errno.h>
 

@@ -1,10 +1,10 @@
 // tap.c: tap stage: delivers bursts to a task as events through a bounded ring.
+#include "core/burst.h"
 #include "core/counters.h"
 #include "core/err.h"
 #include "pipeline/queue.h"
-#include "pipeline/waiter.h"
-#include "core/burst.h"
 #include "pipeline/stages/dq_stages.h"
+#include "pipeline/waiter.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 #include "pipeline/steering/flows.h"
-#include "pipeline/actions.h"
 #include "core/err.h"
 #include "packet/layers.h"
+#include "pipeline/actions.h"
 #include "pipeline/queue.h"
 #include "pipeline/responder.h"
 

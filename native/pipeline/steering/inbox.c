@@ -1,8 +1,8 @@
 #include "pipeline/steering/inbox.h"
+#include "core/region.h"
 #include "pipeline/actions.h"
 #include "pipeline/queue.h"
 #include "pipeline/session.h"
-#include "core/region.h"
 
 #define UNREAD_BATCHES 4  // limit of a queue without a consumer, in batches
 #define UNREAD_BURSTS  64 // and in bursts

@@ -1,13 +1,11 @@
 // template_test.c: packets made from a template: fields that change, their wrap and range, seeds, checksums
 // (verified by a slow sum of our own), refusals.
 #include "bed.h"
-#include "frames.h"
-#include "pipeline/queue.h"
-#include "pipeline/session.h"
 #include "core/region.h"
 #include "frames.h"
 #include "packet/template.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 enum { LEN = 200, BATCH = 64 };
 

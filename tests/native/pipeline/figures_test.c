@@ -1,7 +1,7 @@
 // figures_test.c: histograms of burst sizes and waits, and what came of each flow.
 #include "bed.h"
-#include "pipeline/rx_count.h"
 #include "core/histogram.h"
+#include "pipeline/rx_count.h"
 
 static void buckets(void) {
     uint64_t next = 0; // the smallest value that is in no bucket yet

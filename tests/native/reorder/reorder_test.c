@@ -1,8 +1,8 @@
 // reorder_test.c: the reorder stage on numbered frames: what it hands over and what it counts.
 // runtime/session/contract holds it to a model; here are time and ends.
 #include "core/region.h"
-#include "reorder_rig.h"
 #include "pipeline/session.h"
+#include "reorder_rig.h"
 
 static void in_order(void) {
     BED_EACH_MODE(m) {

@@ -1,15 +1,15 @@
 // pace.c: when paced packets arrive, seen by the receiver's clock.
-#include "core/thread.h"
-#include "packet/dq_template.h"
-#include "core/dq_core.h"
-#include "pipeline/stages/dq_stages.h"
-#include "core/dq_burst.h"
-#include "pipeline/dq_session.h"
 #include "pace.h"
 #include "core/clock.h"
+#include "core/dq_burst.h"
+#include "core/dq_core.h"
 #include "core/err.h"
+#include "core/thread.h"
+#include "packet/dq_template.h"
 #include "pipeline/dq_pipeline.h"
+#include "pipeline/dq_session.h"
 #include "pipeline/poller.h"
+#include "pipeline/stages/dq_stages.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,10 +10,10 @@
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/pipe.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 #include "pipeline/stage.h"
 #include "program/dq_program.h"
 #include "reorder/dq_reorder.h"
-#include "pipeline/session.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "core/burst.h"
 #include "core/region.h"
 #include "engine/dpdk/dpdk_abi.h"
-#include "pipeline/session.h"
 #include "packet/transform.h"
+#include "pipeline/session.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>

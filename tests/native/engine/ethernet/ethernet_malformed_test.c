@@ -3,13 +3,12 @@
 // buffer, lies memory that nobody may read (address sanitizer) or write (elsewhere).
 #include "ethernet_rig.h"
 
-#include "pipeline/actions.h"
-#include "pipeline/session.h"
 #include "frames.h"
 #include "neighbour/membership.h"
 #include "neighbour/neigh.h"
 #include "packet/transform.h"
 #include "pipeline/actions.h"
+#include "pipeline/session.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>

@@ -1,10 +1,9 @@
 // ethernet_test.c: the common part of raw Ethernet engines (ethernet.h) over a driver that hands out frames
 // from a list.
-#include "pipeline/actions.h"
-#include "pipeline/session.h"
 #include "core/clock.h"
 #include "ethernet_rig.h"
 #include "pipeline/actions.h"
+#include "pipeline/session.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -5,10 +5,10 @@
 #include "core/region.h"
 #include "pipeline/queue.h"
 #include "pipeline/session.h"
+#include "pipeline/stages/dq_stages.h"
 #include "reorder/dq_reorder.h"
 #include "reorder_rig.h"
 #include "writer/dq_writer.h"
-#include "pipeline/stages/dq_stages.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -4,16 +4,13 @@
 #include "bed_frame.h"
 
 #include "core/clock.h"
-#include "pipeline/engine.h"
-#include "packet/packet.h"
-#include "pipeline/queue.h"
-#include "pipeline/session.h"
 #include "core/region.h"
 #include "engine/xdp/steer_map.h"
 #include "engine/xdp/xsk.h"
 #include "packet/packet.h"
 #include "pipeline/engine.h"
 #include "pipeline/queue.h"
+#include "pipeline/session.h"
 
 #include <linux/bpf.h>
 #include <linux/if_link.h>

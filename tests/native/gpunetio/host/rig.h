@@ -5,8 +5,8 @@
 #include "../../bed.h"
 #include "gpunetio/device/gn_check.h"
 #include "gpunetio/host/context.h"
-#include "writer/dq_writer.h"
 #include "pipeline/session.h"
+#include "writer/dq_writer.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // rx_test.c: the receive proxy, and what scripts take from semaphores.
-#include "rig.h"
 #include "pipeline/session.h"
+#include "rig.h"
 
 #define EACH_REAL_MODE(m) for (bed_mode m = BED_DIRECT; m <= BED_WORKER && (bed_case(__func__, m), true); m++)
 

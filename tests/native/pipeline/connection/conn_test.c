@@ -3,8 +3,8 @@
 #include "dqtest.h"
 
 #include "pipeline/connection/conn.h"
-#include "pipeline/session.h"
 #include "pipeline/iface.h"
+#include "pipeline/session.h"
 
 #include <stdlib.h>
 

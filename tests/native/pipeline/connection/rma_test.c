@@ -3,11 +3,11 @@
 #include "bed_pipe.h"
 #include "core/region.h"
 #include "core/ring.h"
-#include "pipeline/session.h"
 #include "pipeline/connection/conn_table.h"
 #include "pipeline/connection/dq_rma.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
+#include "pipeline/session.h"
 #include "pipeline/stages/dq_stages.h"
 
 #include <pthread.h>
