@@ -199,7 +199,8 @@ func (rt *Runtime) unknownGlobal(key string) string {
 	}
 	var known []string
 	rt.globals().ForEach(func(k, _ lua.LValue) { known = append(known, k.String()) })
-	return row.Unknown("global", key, sortedStrings(known))
+	slices.Sort(known)
+	return row.Unknown("global", key, known)
 }
 
 // globalGetmetatable implements getmetatable.

@@ -327,7 +327,8 @@ func (o *options) overrides() []spec.Override {
 	var paths []string
 	t.ForEach(func(k, _ lua.LValue) { paths = append(paths, k.String()) })
 	var list []spec.Override
-	for _, path := range sortedStrings(paths) {
+	slices.Sort(paths)
+	for _, path := range paths {
 		v, err := value.Of(t.RawGetString(path), 0)
 		if err != nil {
 			o.Wrong("set", "%s: %v", path, err)

@@ -203,12 +203,6 @@ func (rt *Runtime) itemText(L *lua.LState, v lua.LValue) string {
 	return rt.text(L, v)
 }
 
-// sortedStrings sorts s and returns it.
-func sortedStrings(s []string) []string {
-	sort.Strings(s)
-	return s
-}
-
 // text returns tostring(v).
 func (rt *Runtime) text(L *lua.LState, v lua.LValue) string { return L.ToStringMeta(v).String() }
 

@@ -229,10 +229,7 @@ func (o *op) value(rt *Runtime) lua.LValue {
 // ---- exported regions ---------------------------------------------------------------------------------------
 
 // lease is a region exported to peers. Cold.
-type lease struct {
-	l  *session.Lease
-	of *RunningSession
-}
+type lease struct{ l *session.Lease }
 
 func (*lease) LuaType() string { return "lease" }
 
@@ -333,7 +330,7 @@ func connectionLend(c *call) int {
 	if err != nil {
 		return c.refuse(err)
 	}
-	return c.Push(c.rt.newObject(&lease{l, x.of}))
+	return c.Push(c.rt.newObject(&lease{l}))
 }
 
 // remotes returns the regions exported by a connection's peer, by name.

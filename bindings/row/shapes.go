@@ -24,13 +24,13 @@ var shapes = []struct{ name, doc string }{
 		An absolute time, a u64 (ns since the epoch), or text that 'daqiri.time' reads.
 		> s:at("now + 5ms", function() end)`},
 	{"condition", `-> string
-		What is true or false of a packet, over its fields: 'daqiri-run help conditions'.
+		A condition over the fields of a packet: 'daqiri-run help conditions'.
 		> print(b:count("udp_dst == 53 and len > 60"))`},
 	{"expression", `-> string
-		A whole number over fields of a packet, in the grammar of conditions. The name of a field is one.
+		An integer expression over the fields of a packet, in the grammar of conditions. The name of a field is an expression.
 		> print(b:column("payload_len // 8"):max())`},
 	{"threshold", `-> string
-		What is true or false of figures, by their names in the ledger, and of metrics, in the grammar of conditions.
+		A condition over figures, by their names in the ledger, and metrics, in the grammar of conditions.
 		> s:threshold("b.rx.dropped == 0")`},
 	{"field_name", `-> string
 		A field that every packet may have ('daqiri-run help conditions'), or one of the format.
@@ -39,50 +39,50 @@ var shapes = []struct{ name, doc string }{
 		A format of the library, or one that the script declared.
 		> print(b:count("seq > 1", "simple"))`},
 	{"interface_name", `-> string
-		An interface, as the configuration calls it.
+		The name of an interface in the configuration.
 		> print(s:interface("a").mac)`},
 	{"queue_name", `-> string
-		A queue, as the configuration calls it.
+		The name of a queue in the configuration.
 		> local q = s:rx_queue("b", s.config.interfaces[2].rx.queues[1].name)`},
 	{"region_name", `-> string
-		A memory region, as the configuration calls it.
+		The name of a memory region in the configuration.
 		> print(s:region("packets").free_bufs)`},
 	{"stage_name", `-> string
-		A stage, as the option 'name' of its maker calls it, or the configuration.
+		The name of a stage: the option 'name' of the call that made it, or that in the configuration.
 		> print(s:stage("disk").kind)`},
 	{"match", `-> table
-		Which packets, as a flow's 'match' in a configuration: all that is given has to hold.
+		A selection of packets, as a flow's 'match' in a configuration: all given keys must match.
 		> print(s:filter{ match = { udp_dst = 53 } }.kind)`},
 	{"metric_name", `-> string
 		A figure that the script sets.
 		> s:metric("temperature", 21.5)`},
 	{"policy", `-> "drop" | "wait"
-		What happens while a consumer is behind: packets are lost, counted, or the queue is held.
+		What happens while a consumer is too slow: packets are dropped and counted, or the queue waits.
 		> q:on_burst(function(b) end, { policy = "drop" })`},
 	{"failure", `-> nil
 		An expected failure: nil, a status ("NOT_READY", "NO_SPACE_AVAILABLE", …) and a text. Misuse raises instead.
 		> local mac, status, why = i:resolve("10.0.0.2")`},
 	{"ledger", `-> table
-		Figures by name, as 'daqiri-run help ledger' lists them: 'l.rx_port.rx.dropped', 'l.disk.written', 'l.seconds'. A misspelt name raises. A name
-		that is a figure and has figures below it has those under 'NAME_by'.
+		Figures by name, as 'daqiri-run help ledger' lists them: 'l.rx_port.rx.dropped', 'l.disk.written', 'l.seconds'. A misspelt name raises. If a name
+		is a figure and also a prefix of figures, these are under 'NAME_by'.
 		> print(s:stats().seconds)`},
 	{"place", `. at "start" | "payload" = "start": from where bits count: the start of what the queue holds, or the innermost payload
-		. bit_offset integer, bits: from the most significant one of the first byte; of little endian from the least significant one
+		. bit_offset integer, bits: from the most significant one of the first byte; for little endian from the least significant one
 		. bit_width integer, bits: 1 to 64
 		. endianness "big" | "little" = "big": little also for bits of a little-endian word
-		Where a field without a name lies.
+		The place of a field without a name.
 		> print(b:column{ at = "payload", bit_offset = 0, bit_width = 32 }[1])`},
 	{"data_types", `. input_type ` + OneOf(spec.InputTypes) + `: int4 has the high half first
 		. output_type ` + OneOf(spec.OutputTypes) + `: rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
 		. endianness "host" | "network" = "host": byte order of the input
-		What elements of payloads are and become.
+		The types of payload elements before and after a conversion.
 		> local types = { input_type = "int16", output_type = "fp32" }
 		> s:convert{ memory_region = "others", at = "payload", data_types = types }`},
 	{"flow", `. name? string: in lists and in the ledger
-		. match match: all that is given has to hold
+		. match match: all given keys must match
 		. action? table: as in a configuration: '{type = "queue", id = 0}'
 		. actions? table[]: more than one, in order
-		Which packets, to which queues, with which actions.
+		A flow: which packets go to which queues, with which actions.
 		> local flow = { name = "dns", match = { udp_dst = 53 }, action = { type = "queue", id = 0 } }
 		> s:interface("b"):add_flows("g", { flow })`},
 }
@@ -91,26 +91,26 @@ var shapes = []struct{ name, doc string }{
 const (
 	OnBurstRows = `- fn fun(b: burst) | false: called with each burst; false removes the handler of that name, or all
 		. name? string: of the handler, for a call that replaces its function or removes it
-		. sample integer = 1, bursts: one of so many is handed over
-		. policy policy = "wait": while the script is behind
+		. sample integer = 1, bursts: one of this many is passed to the function
+		. policy policy = "wait": while the script is too slow
 		`
 	GetBurstRows = `. timeout_us? integer, us: how long it waits; by default without limit
 		-> burst | failure
 		`
 	MulticastRows = `. groups string | table: '"239.2.0.64+3:7148"' (four groups, one port), or a list of texts or of '{ip, port}'
 		. source? string: only packets from this address
-		. queues? queue[]: all receive queues of the interface, which is what happens anyway
+		. queues? queue[]: all receive queues of the interface, which is also the default
 		`
 	FileRows = `. name? string: of its line in the ledger
 		. dir? string = ".": the folder
-		. dirs? string[]: up to 16 folders instead: each gets a file and a thread
+		. dirs? string[]: up to 16 folders instead: each has its own file and thread
 		. prefix? string: of the files' names; by default the name, or the kind: pcap, raw or blocks
-		. rotate? size | table: after which another file begins: a size, or '{size, seconds, packets}', whatever comes first
+		. rotate? size | table: the limit of one file: a size, or '{size, seconds, packets}', whichever is reached first
 		. quota? size: of all files of this run
-		. when_full "drop" | "delete_oldest" | "stop" = "drop": at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or
-		  the run ends in order, and what came behind the last packet that fits is counted as 'enough'
+		. when_full "drop" | "delete_oldest" | "stop" = "drop": at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or
+		  the run ends in order, and the packets after the last one that fits are counted as 'enough'
 		. manifest boolean = true: PREFIX.manifest.json describes the files
-		. policy policy = "drop": while the disk is behind
+		. policy policy = "drop": while the disk is too slow
 		`
 	ReorderRows = `. name? string: of its line in the ledger
 		. memory_region region_name: each aggregate is one buffer of it
@@ -134,10 +134,10 @@ const (
 		. data_types? data_types: what elements are and become
 		. flow_ids? integer[]: only packets of these flows; others continue in the pipe
 		. window? integer, batches: that are open at a time, 1 to 64; by default up to 4
-		. timeout_us integer = 0, us: after its first packet a batch is handed over; 0 is never
-		. hand_over "eager" | "wait" = "eager": with wait queues that are ahead wait for the others, at most 'timeout_us'
-		. fill "zero" | "keep" | integer = "zero": what gaps get: zeros, what the buffer had, or a byte
-		. missing_action "passthrough" | "drop" = "passthrough": what becomes of incomplete batches
+		. timeout_us integer = 0, us: time after its first packet at which a batch is handed over; 0: never
+		. hand_over "eager" | "wait" = "eager": with "wait" queues that are ahead wait for the others, at most 'timeout_us'
+		. fill "zero" | "keep" | integer = "zero": content of gaps: zeros, the earlier content of the buffer, or a byte
+		. missing_action "passthrough" | "drop" = "passthrough": handling of incomplete batches
 		. policy policy = "drop": while no buffer is free
 		`
 	HeapsRows = `. name? string: of its line in the ledger
@@ -145,20 +145,20 @@ const (
 		. format? format | format_name: names for further fields; the payload is behind its header, and items of its list are kept ('b.items')
 		. fields? table<string, place>: further names for the texts
 		. id? expression: which heap; by default 'heap_cnt' of the format
-		. size? expression, bytes: how long the heap is; by default 'heap_len' of the format
-		. heap_bytes? size: how long every heap is, instead of 'size'
+		. size? expression, bytes: length of the heap; by default 'heap_len' of the format
+		. heap_bytes? size: length of every heap, instead of 'size'
 		. offset? expression, bytes: where in the heap the payload belongs; by default 'payload_offset' of the format
 		. at "start" | "payload" = "start": from where 'payload_byte_offset' counts
 		. payload_byte_offset integer = 0, bytes: where the payload begins
 		. segment integer = 1: of split packets, the one with the payload, from 1
 		. window? integer, heaps: that are open at a time, 1 to 64; by default up to 4
-		. timeout_us integer = 0, us: after its first packet a heap is handed over; 0 is never
-		. fill "zero" | "keep" | integer = "zero": what gaps get: zeros, what the buffer had, or a byte
-		. missing_action "passthrough" | "drop" = "passthrough": what becomes of incomplete heaps
+		. timeout_us integer = 0, us: time after its first packet at which a heap is handed over; 0: never
+		. fill "zero" | "keep" | integer = "zero": content of gaps: zeros, the earlier content of the buffer, or a byte
+		. missing_action "passthrough" | "drop" = "passthrough": handling of incomplete heaps
 		. policy policy = "drop": while no buffer is free
 		`
 	TemplateRows = `. payload? string: the payload, filled up with zeros to 'payload_bytes'
-		. payload_bytes? integer, bytes: how long the payload is; by default as long as 'payload'
+		. payload_bytes? integer, bytes: length of the payload; by default that of 'payload'
 		. bytes? string: the whole packet instead
 		. eth_dst? string: an Ethernet address, or "auto": that of the owner of 'ipv4_dst' or 'ipv6_dst' ('i:resolve'; the session has to run, unless the kernel
 		  knows). By default a multicast group's own address, else frames go to all hosts, with a warning on the engines xdp and dpdk unless

@@ -17,15 +17,15 @@
 ---
 ---@alias daqiri.instant daqiri.time|daqiri.u64|string
 
----What is true or false of a packet, over its fields: daqiri-run help conditions.
+---A condition over the fields of a packet: daqiri-run help conditions.
 ---
 ---@alias daqiri.condition string
 
----A whole number over fields of a packet, in the grammar of conditions. The name of a field is one.
+---An integer expression over the fields of a packet, in the grammar of conditions. The name of a field is an expression.
 ---
 ---@alias daqiri.expression string
 
----What is true or false of figures, by their names in the ledger, and of metrics, in the grammar of conditions.
+---A condition over figures, by their names in the ledger, and metrics, in the grammar of conditions.
 ---
 ---@alias daqiri.threshold string
 
@@ -37,23 +37,23 @@
 ---
 ---@alias daqiri.format_name string
 
----An interface, as the configuration calls it.
+---The name of an interface in the configuration.
 ---
 ---@alias daqiri.interface_name string
 
----A queue, as the configuration calls it.
+---The name of a queue in the configuration.
 ---
 ---@alias daqiri.queue_name string
 
----A memory region, as the configuration calls it.
+---The name of a memory region in the configuration.
 ---
 ---@alias daqiri.region_name string
 
----A stage, as the option name of its maker calls it, or the configuration.
+---The name of a stage: the option name of the call that made it, or that in the configuration.
 ---
 ---@alias daqiri.stage_name string
 
----Which packets, as a flow's match in a configuration: all that is given has to hold.
+---A selection of packets, as a flow's match in a configuration: all given keys must match.
 ---
 ---@alias daqiri.match table
 
@@ -61,35 +61,35 @@
 ---
 ---@alias daqiri.metric_name string
 
----What happens while a consumer is behind: packets are lost, counted, or the queue is held.
+---What happens while a consumer is too slow: packets are dropped and counted, or the queue waits.
 ---
 ---@alias daqiri.policy "drop"|"wait"
 
 ---Figures by name, as daqiri-run help ledger lists them: l.rx_port.rx.dropped, l.disk.written, l.seconds. A misspelt name
----raises. A name that is a figure and has figures below it has those under NAME_by.
+---raises. If a name is a figure and also a prefix of figures, these are under NAME_by.
 ---
 ---@alias daqiri.ledger table
 
----Where a field without a name lies.
+---The place of a field without a name.
 ---
 ---@class daqiri.place
 ---@field at? "start"|"payload" from where bits count: the start of what the queue holds, or the innermost payload (default: "start")
----@field bit_offset integer bits: from the most significant one of the first byte; of little endian from the least significant one
+---@field bit_offset integer bits: from the most significant one of the first byte; for little endian from the least significant one
 ---@field bit_width integer bits: 1 to 64
 ---@field endianness? "big"|"little" little also for bits of a little-endian word (default: "big")
 
----What elements of payloads are and become.
+---The types of payload elements before and after a conversion.
 ---
 ---@class daqiri.data_types
 ---@field input_type "int4"|"int8"|"int16"|"int32" int4 has the high half first
 ---@field output_type "fp16"|"bf16"|"fp32"|"fp64"|"int32"|"int8" rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
 ---@field endianness? "host"|"network" byte order of the input (default: "host")
 
----Which packets, to which queues, with which actions.
+---A flow: which packets go to which queues, with which actions.
 ---
 ---@class daqiri.flow
 ---@field name? string in lists and in the ledger
----@field match daqiri.match all that is given has to hold
+---@field match daqiri.match all given keys must match
 ---@field action? table as in a configuration: {type = "queue", id = 0}
 ---@field actions? table[] more than one, in order
 
@@ -561,16 +561,16 @@ function bit.tohex(v) end
 ---@field format? daqiri.format|daqiri.format_name names for further fields; the payload is behind its header, and items of its list are kept (b.items)
 ---@field fields? table<string, daqiri.place> further names for the texts
 ---@field id? daqiri.expression which heap; by default heap_cnt of the format
----@field size? daqiri.expression bytes: how long the heap is; by default heap_len of the format
----@field heap_bytes? daqiri.size how long every heap is, instead of size
+---@field size? daqiri.expression bytes: length of the heap; by default heap_len of the format
+---@field heap_bytes? daqiri.size length of every heap, instead of size
 ---@field offset? daqiri.expression bytes: where in the heap the payload belongs; by default payload_offset of the format
 ---@field at? "start"|"payload" from where payload_byte_offset counts (default: "start")
 ---@field payload_byte_offset? integer bytes: where the payload begins (default: 0)
 ---@field segment? integer of split packets, the one with the payload, from 1 (default: 1)
 ---@field window? integer heaps: that are open at a time, 1 to 64; by default up to 4
----@field timeout_us? integer us: after its first packet a heap is handed over; 0 is never (default: 0)
----@field fill? "zero"|"keep"|integer what gaps get: zeros, what the buffer had, or a byte (default: "zero")
----@field missing_action? "passthrough"|"drop" what becomes of incomplete heaps (default: "passthrough")
+---@field timeout_us? integer us: time after its first packet at which a heap is handed over; 0: never (default: 0)
+---@field fill? "zero"|"keep"|integer content of gaps: zeros, the earlier content of the buffer, or a byte (default: "zero")
+---@field missing_action? "passthrough"|"drop" handling of incomplete heaps (default: "passthrough")
 ---@field policy? daqiri.policy while no buffer is free (default: "drop")
 
 ---@class (exact) daqiri.session.measure.options
@@ -599,10 +599,10 @@ function bit.tohex(v) end
 ---@field data_types? daqiri.data_types what elements are and become
 ---@field flow_ids? integer[] only packets of these flows; others continue in the pipe
 ---@field window? integer batches: that are open at a time, 1 to 64; by default up to 4
----@field timeout_us? integer us: after its first packet a batch is handed over; 0 is never (default: 0)
----@field hand_over? "eager"|"wait" with wait queues that are ahead wait for the others, at most timeout_us (default: "eager")
----@field fill? "zero"|"keep"|integer what gaps get: zeros, what the buffer had, or a byte (default: "zero")
----@field missing_action? "passthrough"|"drop" what becomes of incomplete batches (default: "passthrough")
+---@field timeout_us? integer us: time after its first packet at which a batch is handed over; 0: never (default: 0)
+---@field hand_over? "eager"|"wait" with "wait" queues that are ahead wait for the others, at most timeout_us (default: "eager")
+---@field fill? "zero"|"keep"|integer content of gaps: zeros, the earlier content of the buffer, or a byte (default: "zero")
+---@field missing_action? "passthrough"|"drop" handling of incomplete batches (default: "passthrough")
 ---@field policy? daqiri.policy while no buffer is free (default: "drop")
 
 ---@class (exact) daqiri.session.rewrite.options
@@ -631,26 +631,26 @@ function bit.tohex(v) end
 ---@class (exact) daqiri.session.write_blocks.options
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
----@field dirs? string[] up to 16 folders instead: each gets a file and a thread
+---@field dirs? string[] up to 16 folders instead: each has its own file and thread
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
----@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
+---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order, and the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
----@field policy? daqiri.policy while the disk is behind (default: "drop")
+---@field policy? daqiri.policy while the disk is too slow (default: "drop")
 ---@field header? string|table for each file, at most 3071 bytes; a table is written as JSON
 ---@field present? "packet"|"slot" what the bitmap has a bit for (default: "packet")
 
 ---@class (exact) daqiri.session.write_pcap.options
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
----@field dirs? string[] up to 16 folders instead: each gets a file and a thread
+---@field dirs? string[] up to 16 folders instead: each has its own file and thread
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
----@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
+---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order, and the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
----@field policy? daqiri.policy while the disk is behind (default: "drop")
+---@field policy? daqiri.policy while the disk is too slow (default: "drop")
 ---@field format? "pcap"|"pcapng" a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped (default: "pcap")
 ---@field precision? "ns"|"us" of its times (default: "ns")
 ---@field snaplen? integer bytes: kept of each packet; 0 is all (default: 0)
@@ -661,13 +661,13 @@ function bit.tohex(v) end
 ---@class (exact) daqiri.session.write_raw.options
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
----@field dirs? string[] up to 16 folders instead: each gets a file and a thread
+---@field dirs? string[] up to 16 folders instead: each has its own file and thread
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
----@field rotate? daqiri.size|table after which another file begins: a size, or {size, seconds, packets}, whatever comes first
+---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are lost and the run ends with exit code 6; or the oldest file goes; or the run ends in order, and what came behind the last packet that fits is counted as enough (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order, and the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
----@field policy? daqiri.policy while the disk is behind (default: "drop")
+---@field policy? daqiri.policy while the disk is too slow (default: "drop")
 ---@field per? "packet"|"burst"|"file" a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk (default: "packet")
 ---@field packet_data_offset? integer bytes: left out at the front of each packet (default: 0)
 ---@field overwrite? boolean replaces files that are there, from PREFIX_0 on; else they stay, and indexes continue behind them (default: false)
@@ -1080,12 +1080,12 @@ function session:write_s3(options) end
 ---@class (exact) daqiri.interface.join_multicast.options
 ---@field groups string|table "239.2.0.64+3:7148" (four groups, one port), or a list of texts or of {ip, port}
 ---@field source? string only packets from this address
----@field queues? daqiri.queue[] all receive queues of the interface, which is what happens anyway
+---@field queues? daqiri.queue[] all receive queues of the interface, which is also the default
 
 ---@class (exact) daqiri.interface.leave_multicast.options
 ---@field groups string|table "239.2.0.64+3:7148" (four groups, one port), or a list of texts or of {ip, port}
 ---@field source? string only packets from this address
----@field queues? daqiri.queue[] all receive queues of the interface, which is what happens anyway
+---@field queues? daqiri.queue[] all receive queues of the interface, which is also the default
 
 ---@class (exact) daqiri.interface.resolve.options
 ---@field vlan_id? integer of the tag with which it is asked for; 0 is none (default: 0)
@@ -1343,8 +1343,8 @@ function interface:tx_flows() end
 
 ---@class (exact) daqiri.connection.on_burst.options
 ---@field name? string of the handler, for a call that replaces its function or removes it
----@field sample? integer bursts: one of so many is handed over (default: 1)
----@field policy? daqiri.policy while the script is behind (default: "wait")
+---@field sample? integer bursts: one of this many is passed to the function (default: 1)
+---@field policy? daqiri.policy while the script is too slow (default: "wait")
 
 ---@class (exact) daqiri.connection.read.options
 ---@field wr_id? any w[i].wr_id of on_completion
@@ -1590,8 +1590,8 @@ function connection:write(b, name, offset, options) end
 
 ---@class (exact) daqiri.queue.on_burst.options
 ---@field name? string of the handler, for a call that replaces its function or removes it
----@field sample? integer bursts: one of so many is handed over (default: 1)
----@field policy? daqiri.policy while the script is behind (default: "wait")
+---@field sample? integer bursts: one of this many is passed to the function (default: 1)
+---@field policy? daqiri.policy while the script is too slow (default: "wait")
 
 ---@class (exact) daqiri.queue.pace.options
 ---@field rate? daqiri.rate limit of what is sent; none where absent, and 0 is refused
@@ -1601,7 +1601,7 @@ function connection:write(b, name, offset, options) end
 
 ---@class (exact) daqiri.queue.template.options
 ---@field payload? string the payload, filled up with zeros to payload_bytes
----@field payload_bytes? integer bytes: how long the payload is; by default as long as payload
+---@field payload_bytes? integer bytes: length of the payload; by default that of payload
 ---@field bytes? string the whole packet instead
 ---@field eth_dst? string an Ethernet address, or "auto": that of the owner of ipv4_dst or ipv6_dst (i:resolve; the session has to run, unless the kernel knows). By default a multicast group's own address, else frames go to all hosts, with a warning on the engines xdp and dpdk unless "ff:ff:ff:ff:ff:ff" is given
 ---@field eth_src? string an Ethernet address; "auto" is the interface's, or 02:00:00:00:00:01 (default: "auto")
@@ -1748,8 +1748,8 @@ function queue:transmit(options) end
 
 ---@class (exact) daqiri.stage.on_burst.options
 ---@field name? string of the handler, for a call that replaces its function or removes it
----@field sample? integer bursts: one of so many is handed over (default: 1)
----@field policy? daqiri.policy while the script is behind (default: "wait")
+---@field sample? integer bursts: one of this many is passed to the function (default: 1)
+---@field policy? daqiri.policy while the script is too slow (default: "wait")
 
 ---@class (exact) daqiri.stage.write.options
 ---@field comment? string for each of its packets, in a pcapng; 1 to 200 bytes
