@@ -15,6 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // parseMatch parses one match of a filter.
@@ -156,7 +157,7 @@ func plainActions(f *flow.Flow) []any {
 	for _, a := range f.Transforms {
 		plain := plainObject(a)
 		if tunnel, ok := plain["tunnel"].(map[string]any); ok {
-			id := map[string]string{spec.TunnelVXLAN: "vni", spec.TunnelNVGRE: "tni"}[a.Tunnel.Type]
+			id := map[string]string{schema.TunnelVXLAN: "vni", schema.TunnelNVGRE: "tni"}[a.Tunnel.Type]
 			if id != "" && tunnel[id] == nil {
 				tunnel[id] = json.Number("0") // the parser requires the key
 			}
@@ -166,7 +167,7 @@ func plainActions(f *flow.Flow) []any {
 	if len(f.Queues) == 0 {
 		return list
 	}
-	return append(list, map[string]any{"type": spec.ActionQueue, "ids": plainQueues(f.Queues)})
+	return append(list, map[string]any{"type": schema.ActionQueue, "ids": plainQueues(f.Queues)})
 }
 
 func plainQueues(ids []int) []any {

@@ -10,6 +10,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -385,7 +386,7 @@ func queueTransmit(c *call) int {
 	if o.Has("count") {
 		count = uint64(o.Whole("count", 0, 1, row.MaxInt))
 	}
-	if i := q.q.Interface(); tpl.broadcast && (spec.OfKernel(i.Engine()) || i.Engine() == spec.EngineDPDK) {
+	if i := q.q.Interface(); tpl.broadcast && (spec.OfKernel(i.Engine()) || i.Engine() == schema.EngineDPDK) {
 		c.rt.Log("warn", fmt.Sprintf("interface %s: the template that is sent has no eth_dst, so that its frames go to all hosts on the link: "+
 			"hint: eth_dst = \"auto\", or an Ethernet address", i.Name()), nil)
 	}

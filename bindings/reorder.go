@@ -13,6 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // sessionReorder implements s:reorder{...}: a stage that assembles packets into aggregates.
@@ -126,7 +127,7 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 	d := newOptions(o.c, o.Arg, t)
 	d.Allow([]string{"endianness", "input_type", "output_type"})
 	d.Need("input_type", "output_type")
-	return &session.DataTypes{Input: d.choice("input_type", spec.InputTypes...), Output: d.choice("output_type", spec.OutputTypes...),
+	return &session.DataTypes{Input: d.choice("input_type", schema.InputTypes...), Output: d.choice("output_type", schema.OutputTypes...),
 		Network: d.choice("endianness", "host", "network") == "network"}
 }
 

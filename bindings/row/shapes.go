@@ -3,7 +3,7 @@ package row
 import (
 	"strings"
 
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // OneOf returns the type of an argument that accepts these words, in the notation of rows.
@@ -72,8 +72,8 @@ var shapes = []struct{ name, doc string }{
 		. endianness "big" | "little" = "big": little also for bits of a little-endian word
 		The place of a field without a name.
 		> print(b:column{ at = "payload", bit_offset = 0, bit_width = 32 }[1])`},
-	{"data_types", `. input_type ` + OneOf(spec.InputTypes) + `: int4 has the high half first
-		. output_type ` + OneOf(spec.OutputTypes) + `: rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
+	{"data_types", `. input_type ` + OneOf(schema.InputTypes) + `: int4 has the high half first
+		. output_type ` + OneOf(schema.OutputTypes) + `: rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
 		. endianness "host" | "network" = "host": byte order of the input
 		The types of payload elements before and after a conversion.
 		> local types = { input_type = "int16", output_type = "fp32" }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/words"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
@@ -64,13 +64,13 @@ func (w *walker) ledger(cfg *spec.Config) *stats.Ledger {
 
 func line(kind stats.Kind, name string, queue int) stats.Line {
 	x := stats.Line{Kind: kind, Name: name, QueueID: queue}
-	for _, r := range session.Reasons() {
+	for _, r := range words.Reasons() {
 		x.Dropped = append(x.Dropped, stats.Count{Name: r.Name})
 	}
-	for _, e := range session.ExtraWords() {
+	for _, e := range words.Extras() {
 		x.Extra = append(x.Extra, stats.Count{Name: e.Name})
 	}
-	for _, h := range session.HistogramWords() {
+	for _, h := range words.Histograms() {
 		x.Histograms = append(x.Histograms, &stats.Histogram{Name: h.Name})
 	}
 	return x

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/daqiri/daqiri-run/host/script"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // Shell completion. The shell runs this program at each Tab, so completions open nothing but folders.
 
 // flagValues lists the values of flags with a fixed set. Empty list: no completion, not even files.
 var flagValues = map[string][]string{
-	"engine":     spec.InterfaceEngines,
-	"memory":     {spec.KindHost},
+	"engine":     schema.InterfaceEngines,
+	"memory":     {schema.KindHost},
 	"cores":      {"auto"},
 	"log-level":  {"debug", "info", "warn", "error"},
 	"log-format": {"text", "json"},

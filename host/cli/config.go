@@ -7,7 +7,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/state"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // newConfig returns the command "config".
@@ -38,7 +38,7 @@ What spans several keys 'daqiri-run check' alone finds.`,
 			enc := json.NewEncoder(g.Stdout)
 			enc.SetIndent("", "  ")
 			enc.SetEscapeHTML(false)
-			return exit.Fail(exit.Storage, enc.Encode(spec.Schema()))
+			return exit.Fail(exit.Storage, enc.Encode(schema.JSON()))
 		},
 	})
 	return config

@@ -12,6 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
@@ -32,10 +33,10 @@ func (f *configFlags) add(fs *pflag.FlagSet) {
 // options validates the flags and converts them to parser options.
 func (f *configFlags) options() (spec.Options, error) {
 	opts := spec.Options{Engine: f.engine, Memory: f.memory}
-	if err := oneOf("--engine", f.engine, spec.InterfaceEngines); err != nil {
+	if err := oneOf("--engine", f.engine, schema.InterfaceEngines); err != nil {
 		return opts, err
 	}
-	if err := oneOf("--memory", f.memory, []string{spec.KindHost}); err != nil {
+	if err := oneOf("--memory", f.memory, []string{schema.KindHost}); err != nil {
 		return opts, err
 	}
 	for _, arg := range f.source {

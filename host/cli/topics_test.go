@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/daqiri/daqiri-run/host/manual"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/words"
 )
 
 var update = flag.Bool("update", false, "write the documents instead of comparing them")
@@ -72,9 +72,9 @@ func TestTopics(t *testing.T) {
 
 // TestTopicsName checks that the pages mention each name known to the engine.
 func TestTopicsName(t *testing.T) {
-	pages := map[string][]session.Word{"fields": session.FieldWords(), "ledger": append(session.ExtraWords(), session.HistogramWords()...)}
-	for _, r := range session.Reasons() {
-		pages["ledger"] = append(pages["ledger"], session.Word{Name: r.Name})
+	pages := map[string][]words.Word{"fields": words.Fields(), "ledger": append(words.Extras(), words.Histograms()...)}
+	for _, r := range words.Reasons() {
+		pages["ledger"] = append(pages["ledger"], words.Word{Name: r.Name})
 	}
 	for _, topic := range topics {
 		for _, w := range pages[topic.Name] {

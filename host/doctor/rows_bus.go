@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/daqiri/daqiri-run/host/machine"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 )
 
 // cards are the engines that use a PCI network card.
-var cards = []string{spec.EngineDPDK, spec.EngineXDP, spec.EngineRDMA}
+var cards = []string{schema.EngineDPDK, schema.EngineXDP, schema.EngineRDMA}
 
 var busRows = []row{
 	{name: "PCIe link", why: "a card that came up with fewer lanes, or slower, can't pass its full rate", engines: cards, look: func(x *exam) {
@@ -70,7 +70,7 @@ var busRows = []row{
 		}
 	}},
 	{name: "NUMA", why: "a packet that crosses from one processor to the other costs half of the rate", look: nodes},
-	{name: "RDMA", why: "an RDMA device without an active port can't be used", engines: []string{spec.EngineRDMA}, look: func(x *exam) {
+	{name: "RDMA", why: "an RDMA device without an active port can't be used", engines: []string{schema.EngineRDMA}, look: func(x *exam) {
 		for name, state := range x.m.RDMA() {
 			if strings.HasSuffix(state, "ACTIVE") {
 				x.pass(name, state)
@@ -124,7 +124,7 @@ func nodes(x *exam) {
 			}
 			for _, name := range q.MemoryRegions {
 				r := x.cfg.Region(name)
-				if r != nil && (r.Kind == spec.KindHost || r.Kind == spec.KindHuge) && r.Affinity != node {
+				if r != nil && (r.Kind == schema.KindHost || r.Kind == schema.KindHuge) && r.Affinity != node {
 					x.fail(of, fmt.Sprintf("region %s is on node %d, the card on node %d", name, r.Affinity, node), fmt.Sprintf("set affinity of %s to %d", name, node))
 				}
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -39,11 +39,11 @@ func addresses(x *exam) {
 	for _, i := range x.cfg.Interfaces {
 		of, address := "interface "+i.Name, i.Address
 		switch i.EngineName() {
-		case spec.EngineXDP, spec.EnginePacket:
+		case schema.EngineXDP, schema.EnginePacket:
 			x.device(of, address)
-		case spec.EngineDPDK:
+		case schema.EngineDPDK:
 			x.card(of, address)
-		case spec.EngineSocket, spec.EngineRDMA:
+		case schema.EngineSocket, schema.EngineRDMA:
 			if local := i.SocketConfig.Local; local != nil {
 				x.local(of, local.Addr, own)
 			}

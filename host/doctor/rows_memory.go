@@ -9,6 +9,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // leastHuge is the minimum of huge pages, in bytes, without a configuration; DAQIRI's own check requires the same.
@@ -36,7 +37,7 @@ var memoryRows = []row{
 		}
 	}},
 	{name: "huge pages", why: "small pages cost look-ups of addresses at full rate, and DPDK's cards can't do without huge ones", look: hugePages},
-	{name: "locked memory", why: "devices write into memory that must not move: AF_XDP and RDMA pin it", engines: []string{spec.EngineXDP, spec.EngineRDMA, spec.EngineIBVerbs},
+	{name: "locked memory", why: "devices write into memory that must not move: AF_XDP and RDMA pin it", engines: []string{schema.EngineXDP, schema.EngineRDMA, schema.EngineIBVerbs},
 		look: func(x *exam) {
 			var lim unix.Rlimit
 			if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim); err != nil {
@@ -95,7 +96,7 @@ func hugePages(x *exam) {
 		}
 		return
 	}
-	need := regionBytes(x.cfg, func(r *spec.MemoryRegion) bool { return r.Kind == spec.KindHuge })
+	need := regionBytes(x.cfg, func(r *spec.MemoryRegion) bool { return r.Kind == schema.KindHuge })
 	switch {
 	case need == 0:
 		x.none("no region of the configuration is of kind huge")
@@ -122,7 +123,7 @@ func hugeCommand(path string, bytes int) string {
 func regionBytes(cfg *spec.Config, chosen func(*spec.MemoryRegion) bool) (sum int) {
 	for k, r := range preflight.Plan(cfg).MemoryRegions {
 		region := cfg.MemoryRegions[k]
-		if region.Kind == spec.KindDevice || chosen != nil && !chosen(region) {
+		if region.Kind == schema.KindDevice || chosen != nil && !chosen(region) {
 			continue
 		}
 		sum += region.NumBufs * max(r.StrideBytes, region.BufSize)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // Bytes of a frame not counted by the MTU: Ethernet header and a VLAN tag.
@@ -21,8 +22,8 @@ const frameBytes = 18
 const kernelBuffer = 64 << 20
 
 var (
-	devices = []string{spec.EngineXDP, spec.EnginePacket}
-	sockets = []string{spec.EngineSocket}
+	devices = []string{schema.EngineXDP, schema.EnginePacket}
+	sockets = []string{schema.EngineSocket}
 )
 
 var netRows = []row{
@@ -120,7 +121,7 @@ var netRows = []row{
 			x.pass("", fmt.Sprintf("synchronised, off by at most %d us", t.Maxerror))
 		}
 	}},
-	{name: "PTP clock", why: "a card with a clock of its own stamps packets as they arrive, and sends at times", engines: append(slices.Clone(devices), spec.EngineDPDK),
+	{name: "PTP clock", why: "a card with a clock of its own stamps packets as they arrive, and sends at times", engines: append(slices.Clone(devices), schema.EngineDPDK),
 		look: func(x *exam) {
 			for _, i := range x.interfaces() {
 				if i.PTP != "" {
@@ -250,11 +251,11 @@ var wants = []struct {
 	name, does string
 	engines    []string
 }{
-	{unix.CAP_NET_RAW, "cap_net_raw", "raw frames", []string{spec.EngineXDP, spec.EnginePacket, spec.EngineIBVerbs}},
-	{unix.CAP_NET_ADMIN, "cap_net_admin", "AF_XDP", []string{spec.EngineXDP}},
-	{unix.CAP_BPF, "cap_bpf", "the program that AF_XDP needs in the kernel", []string{spec.EngineXDP}},
-	{unix.CAP_IPC_LOCK, "cap_ipc_lock", "pinned memory", []string{spec.EngineXDP, spec.EngineRDMA, spec.EngineIBVerbs, spec.EngineDPDK}},
-	{unix.CAP_SYS_ADMIN, "cap_sys_admin", "physical addresses of huge pages", []string{spec.EngineDPDK}},
+	{unix.CAP_NET_RAW, "cap_net_raw", "raw frames", []string{schema.EngineXDP, schema.EnginePacket, schema.EngineIBVerbs}},
+	{unix.CAP_NET_ADMIN, "cap_net_admin", "AF_XDP", []string{schema.EngineXDP}},
+	{unix.CAP_BPF, "cap_bpf", "the program that AF_XDP needs in the kernel", []string{schema.EngineXDP}},
+	{unix.CAP_IPC_LOCK, "cap_ipc_lock", "pinned memory", []string{schema.EngineXDP, schema.EngineRDMA, schema.EngineIBVerbs, schema.EngineDPDK}},
+	{unix.CAP_SYS_ADMIN, "cap_sys_admin", "physical addresses of huge pages", []string{schema.EngineDPDK}},
 }
 
 // rights checks the process's capabilities for the configured engines. One command grants all missing ones.

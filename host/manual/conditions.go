@@ -3,7 +3,7 @@ package manual
 import (
 	"strings"
 
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/words"
 )
 
 // Fields describes the field names of conditions and columns.
@@ -11,7 +11,7 @@ var Fields = Topic{Name: "fields", Short: "the fields of packets", Parts: fieldP
 
 func fieldParts() []Part {
 	fields := &Table{Columns: []string{"field", "bits", "what it is"}}
-	for _, w := range session.FieldWords() {
+	for _, w := range words.Fields() {
 		fields.Rows = append(fields.Rows, []string{"`" + w.Name + "`", w.Unit, w.Text})
 	}
 	return []Part{

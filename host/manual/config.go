@@ -3,7 +3,7 @@ package manual
 import (
 	"strings"
 
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // Config describes the keys of a configuration.
@@ -14,7 +14,7 @@ func configParts() []Part {
 		"An unknown key is a fault, as is a value that the key can't have; all faults are reported at once, with line and path. Numbers are whole, decimal, " +
 		"0x, 0o or 0b. `daqiri-run check FILE` checks one, `--set PATH=VALUE` overrides a key, `daqiri-run help KEY` prints a key of those below, and " +
 		"`daqiri-run config schema` writes them as JSON Schema, with which editors complete and check keys."}}
-	for _, p := range spec.Places() {
+	for _, p := range schema.Places() {
 		table := &Table{Columns: []string{"key", "takes", "need", "what it does"}}
 		for _, k := range p.Rows() {
 			table.Rows = append(table.Rows, []string{"`" + k.Name + "`", k.Takes(), k.Need(), k.Does()})
@@ -34,7 +34,7 @@ func configParts() []Part {
 // ConfigKeys lists the names of all keys, without duplicates.
 func ConfigKeys() (names []string) {
 	seen := map[string]bool{}
-	for _, p := range spec.Places() {
+	for _, p := range schema.Places() {
 		for _, k := range p.Rows() {
 			if !seen[k.Name] {
 				names = append(names, k.Name)
@@ -48,7 +48,7 @@ func ConfigKeys() (names []string) {
 // ConfigKey returns a page about one key: its rows in all sections that have it.
 func ConfigKey(name string) Topic {
 	return Topic{Name: name, Short: name, Parts: func() (parts []Part) {
-		for _, p := range spec.Places() {
+		for _, p := range schema.Places() {
 			for _, k := range p.Rows() {
 				if k.Name != name {
 					continue

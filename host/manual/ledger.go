@@ -1,21 +1,23 @@
 package manual
 
-import "github.com/daqiri/daqiri-run/runtime/session"
+import (
+	"github.com/daqiri/daqiri-run/runtime/session/words"
+)
 
 // Ledger describes the lines of a ledger.
 var Ledger = Topic{Name: "ledger", Short: "the ledger: where every packet went", Parts: ledgerParts}
 
 func ledgerParts() []Part {
 	reasons := &Table{Columns: []string{"reason", "the packet did not go on because", "what helps"}}
-	for _, r := range session.Reasons() {
+	for _, r := range words.Reasons() {
 		reasons.Rows = append(reasons.Rows, []string{"`" + r.Name + "`", r.Text, r.Advice})
 	}
 	extras := &Table{Columns: []string{"figure", "unit", "what it counts"}}
-	for _, w := range session.ExtraWords() {
+	for _, w := range words.Extras() {
 		extras.Rows = append(extras.Rows, []string{"`" + w.Name + "`", w.Unit, w.Text})
 	}
 	histograms := &Table{Columns: []string{"histogram", "unit", "what it counts"}}
-	for _, w := range session.HistogramWords() {
+	for _, w := range words.Histograms() {
 		histograms.Rows = append(histograms.Rows, []string{"`" + w.Name + "`", w.Unit, w.Text})
 	}
 	return []Part{

@@ -12,7 +12,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/host/summary"
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/words"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -137,7 +137,7 @@ func sessionOf(s *summary.Session, h *history) (sessionView, error) {
 		l := &s.Ledger.Lines[i]
 		shown := lineView{Title: l.Title(), In: grouped(l.In), Out: grouped(l.Out), Held: grouped(l.Held), Dropped: grouped(l.Dropped.Sum())}
 		for _, d := range l.Dropped {
-			row := session.ReasonNamed(d.Name)
+			row := words.ReasonNamed(d.Name)
 			shown.Lost = shown.Lost || d.N > 0 && !row.Wanted
 			if d.N > 0 {
 				v.Drops = append(v.Drops, dropView{l.Title() + "." + d.Name, grouped(d.N), row.Text})

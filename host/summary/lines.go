@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/words"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -75,7 +75,7 @@ func moved(l *stats.Line) (packets, bytes uint64) {
 func lost(l *stats.Line) uint64 {
 	n := uint64(0)
 	for _, reason := range l.Dropped {
-		if !session.ReasonNamed(reason.Name).Wanted {
+		if !words.ReasonNamed(reason.Name).Wanted {
 			n += reason.N
 		}
 	}
@@ -90,7 +90,7 @@ func (s *Session) drops(b *strings.Builder, st Style) {
 			if reason.N == 0 {
 				continue
 			}
-			row := session.ReasonNamed(reason.Name)
+			row := words.ReasonNamed(reason.Name)
 			text := l.Title() + "." + reason.Name
 			if !row.Wanted {
 				text = st.paint(red, text)

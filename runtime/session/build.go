@@ -9,6 +9,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // virtualRate is the default rate of a wire on the virtual clock: without a limit an endless transmission would fit into one instant, and time would
@@ -83,7 +84,7 @@ func access(rights []string) (a native.Access) {
 
 func (s *Session) addRegion(r *spec.MemoryRegion) error {
 	node, gpu := r.Affinity, 0
-	if r.Kind == spec.KindDevice || r.Declared == spec.KindDevice {
+	if r.Kind == schema.KindDevice || r.Declared == schema.KindDevice {
 		node, gpu = -1, r.Affinity
 	}
 	n, err := s.native.AddRegion(native.RegionConf{
@@ -227,7 +228,7 @@ func (i *Interface) addStatic() error {
 		flows = append(flows, flow)
 	}
 	acts := func(f flow.Flow) bool { return len(f.Transforms) > 0 }
-	if i.Engine() != spec.EngineDPDK && slices.ContainsFunc(flows, acts) { // the driver reports what the device does
+	if i.Engine() != schema.EngineDPDK && slices.ContainsFunc(flows, acts) { // the driver reports what the device does
 		i.s.note("interface %s: transforms of receive flows: software", i.Name())
 	}
 	return i.spec.RX.Key("flows").Wrap(i.changeRx(i.rxFlows.table.Static(flows)))

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/daqiri/daqiri-run/native"
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // Burst is a batch of packets owned by a task. After it has been sent or freed every use is an error. It must be used by its task's goroutine only.
@@ -209,7 +209,7 @@ func (b *Burst) onGPU() bool {
 		if q == nil || q.spec == nil || seg >= len(q.spec.MemoryRegions) {
 			return false
 		}
-		if r := b.s.cfg.Region(q.spec.MemoryRegions[seg]); r == nil || r.Kind != spec.KindDevice {
+		if r := b.s.cfg.Region(q.spec.MemoryRegions[seg]); r == nil || r.Kind != schema.KindDevice {
 			return false
 		}
 	}
@@ -227,7 +227,7 @@ func (b *Burst) readable(segments uint32) error {
 		region = q.spec.MemoryRegions[seg]
 	}
 	hint := "the first one can be read, and the burst be counted, kept, sent on and freed"
-	if r := b.s.cfg.Region(region); r != nil && r.Kind == spec.KindDevice {
+	if r := b.s.cfg.Region(region); r != nil && r.Kind == schema.KindDevice {
 		hint = "s:copy moves bursts from a GPU's memory to the host's"
 		if b.view.Heads() {
 			hint = fmt.Sprintf("the first %d bytes of each packet can be read; %s", native.HeadBytes, hint)

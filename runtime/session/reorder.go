@@ -49,7 +49,7 @@ type ReorderOptions struct {
 // SourcePeer is the value of ReorderOptions.Source that selects the peer's address of socket packets.
 const SourcePeer = "peer"
 
-// DataTypes describes the conversion of payload elements from one of spec.InputTypes to one of spec.OutputTypes. SlotBytes, PacketBytes and Offset
+// DataTypes describes the conversion of payload elements from one of schema.InputTypes to one of schema.OutputTypes. SlotBytes, PacketBytes and Offset
 // are in input bytes.
 type DataTypes struct {
 	Input, Output string

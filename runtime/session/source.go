@@ -9,6 +9,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 )
 
@@ -26,7 +27,7 @@ func (s *Session) besides() string {
 // configuration.
 func captureAddress(i *spec.Interface, config string) string {
 	path, ok := strings.CutPrefix(i.Address, capturePrefix)
-	if !ok || i.EngineName() != spec.EnginePCAP || filepath.IsAbs(path) {
+	if !ok || i.EngineName() != schema.EnginePCAP || filepath.IsAbs(path) {
 		return i.Address
 	}
 	if _, err := os.Stat(path); err == nil {
@@ -43,7 +44,7 @@ func captureAddress(i *spec.Interface, config string) string {
 func captureInfo(i *spec.Interface, config string) (os.FileInfo, error) {
 	path, ok := strings.CutPrefix(captureAddress(i, config), capturePrefix)
 	switch {
-	case !ok || i.EngineName() != spec.EnginePCAP:
+	case !ok || i.EngineName() != schema.EnginePCAP:
 		return nil, os.ErrNotExist
 	case path == "-":
 		return os.Stat("/proc/self/fd/0") // the engine's input

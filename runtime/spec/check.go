@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 	"slices"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // check performs the checks that span several keys: references, uniqueness, and compatibility.
@@ -33,7 +35,7 @@ func (p *parser) check(c *Config) {
 // checkAccess warns about access rights of one-sided transfers if no interface supports these.
 func (p *parser) checkAccess(c *Config) {
 	for _, i := range c.Interfaces {
-		if i.engine == EngineRDMA {
+		if i.engine == schema.EngineRDMA {
 			return
 		}
 	}
@@ -152,9 +154,9 @@ func (p *parser) checkNames(c *Config) {
 func (p *parser) checkStream(c *Config, i *Interface) {
 	roce := i.Socket() && i.SocketConfig.Scheme() == SchemeRoCE
 	switch {
-	case c.StreamType == StreamRaw && i.Socket():
+	case c.StreamType == schema.StreamRaw && i.Socket():
 		p.errorf(i.Key("socket_config"), "stream_type is raw: use socket, or mixed to have both kinds of interface")
-	case c.StreamType == StreamSocket && !i.Socket() && i.Has("name"):
+	case c.StreamType == schema.StreamSocket && !i.Socket() && i.Has("name"):
 		p.errorf(i.Source, "socket_config is required with stream_type: socket (mixed allows both kinds of interface)")
 	case i.RoCEConfig != nil && !roce && (!i.Socket() || i.SocketConfig.Scheme() != ""):
 		p.errorf(i.Key("roce_config"), "belongs to roce:// endpoints")
@@ -182,8 +184,8 @@ func (p *parser) checkQueues(c *Config, i *Interface, s side, used map[string]bo
 			}
 			used[name] = true
 			room += r.BufSize
-			if i.engine == EngineSocket && r.Kind == KindDevice {
-				p.errorf(q.regionAt[n], "region %q is device memory: tcp and udp need %s", name, joinOr(kindsFor("cpu")))
+			if i.engine == schema.EngineSocket && r.Kind == schema.KindDevice {
+				p.errorf(q.regionAt[n], "region %q is device memory: tcp and udp need %s", name, schema.JoinOr(schema.KindsFor("cpu")))
 			}
 		}
 		if f := i.framing(); f != nil && s.name == "rx" && known && room > 0 && f.Fixed > room {
@@ -217,7 +219,7 @@ func (p *parser) didYouMeanRegion(c *Config, name string) string {
 // none.
 func (p *parser) checkUnused(c *Config, used map[string]bool) {
 	for _, i := range c.Interfaces {
-		if i.engine == EngineRDMA {
+		if i.engine == schema.EngineRDMA {
 			return
 		}
 	}

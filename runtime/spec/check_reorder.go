@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 	"slices"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // checkReorder checks each reorder config against its flows, their queues and regions. Limits of the reference's implementation (power-of-two
@@ -47,9 +49,9 @@ func (p *parser) reorderRegion(c *Config, r *Reorder, used map[string]bool) *Mem
 }
 
 func (p *parser) reorderKind(r *Reorder, at Source, m *MemoryRegion) {
-	kinds := kindsFor(r.ReorderType)
-	if len(kinds) > 0 && slices.Contains(regionSection.key("kind").Choices, m.declaredKind()) && !slices.Contains(kinds, m.declaredKind()) {
-		p.errorf(at, "reorder_type %s cannot use region %q of kind %s (%s)", r.ReorderType, m.Name, m.declaredKind(), joinOr(kinds))
+	kinds := schema.KindsFor(r.ReorderType)
+	if len(kinds) > 0 && slices.Contains(schema.RegionSection.Key("kind").Choices, m.declaredKind()) && !slices.Contains(kinds, m.declaredKind()) {
+		p.errorf(at, "reorder_type %s cannot use region %q of kind %s (%s)", r.ReorderType, m.Name, m.declaredKind(), schema.JoinOr(kinds))
 	}
 }
 
@@ -93,7 +95,7 @@ func (p *parser) reorderSource(r *Reorder, at Source, q *Queue, out *MemoryRegio
 
 // need returns the required buffer size, if it is a valid value.
 func need(packets, slot int64) string {
-	if slot > maxCount || packets*slot > maxCount {
+	if slot > schema.MaxCount || packets*slot > schema.MaxCount {
 		return ""
 	}
 	return fmt.Sprintf("; buf_size must be at least %d", packets*slot)

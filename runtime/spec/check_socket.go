@@ -1,5 +1,9 @@
 package spec
 
+import (
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
+
 // checkSocket checks which ends of an endpoint are required.
 func (p *parser) checkSocket(i *Interface) {
 	s := i.SocketConfig
@@ -30,7 +34,7 @@ func (p *parser) checkSocket(i *Interface) {
 		p.errorf(s.Remote.Source, "a remote address needs a port")
 	}
 	if s.Mode == "server" && s.Scheme() == SchemeTCP && s.Remote != nil {
-		p.warnf(s.Remote.Source, "%s", socketSection.key("remote_addr").NoEffect)
+		p.warnf(s.Remote.Source, "%s", schema.SocketSection.Key("remote_addr").NoEffect)
 	}
 	if s.Framing != nil && (s.Scheme() == SchemeUDP || roce) {
 		p.errorf(s.Framing.Source, "belongs to tcp:// endpoints: udp and roce keep message boundaries")

@@ -1,6 +1,10 @@
 package spec
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
 
 // Config is a checked configuration with all defaults set. It is immutable after parsing and safe for concurrent reading.
 type Config struct {
@@ -169,7 +173,7 @@ type Queue struct {
 }
 
 // Direct reports whether the thread that requests bursts polls the queue.
-func (q *Queue) Direct() bool { return q.PollMode == PollDirect }
+func (q *Queue) Direct() bool { return q.PollMode == schema.PollDirect }
 
 // SocketConfig is the endpoint part of an interface.
 type SocketConfig struct {

@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // OfKernel reports whether an engine's interfaces are Linux interfaces, with the kernel's addresses, routes and neighbors.
-func OfKernel(engine string) bool { return engine == EngineXDP || engine == EnginePacket }
+func OfKernel(engine string) bool { return engine == schema.EngineXDP || engine == schema.EnginePacket }
 
 var (
 	pciAddress = regexp.MustCompile(`^([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
@@ -19,13 +21,18 @@ var (
 // IsPCIAddress reports whether a has the form of a PCI address: "8a:00.0", "0000:8A:00.0".
 func IsPCIAddress(a string) bool { return pciAddress.MatchString(a) }
 
+// socketsOfVerbs reports whether all interfaces are endpoints of the engine that the reference names for RoCE.
+func (c *Config) socketsOfVerbs() bool {
+	return c.Engine == schema.EngineIBVerbs && c.StreamType == schema.StreamSocket
+}
+
 // chooseEngines selects the engine of each interface. In order of precedence: the captures of --source, the forced engine, the interface's engine
 // key, an address pcap:FILE, loopback, the file's engine key, the form of the address.
 func (p *parser) chooseEngines(c *Config) {
 	forced := p.opts.Engine
-	if forced != "" && !slices.Contains(InterfaceEngines, forced) {
+	if forced != "" && !slices.Contains(schema.InterfaceEngines, forced) {
 		p.errorf(Source{Pos: Pos{File: "--engine " + forced}}, "not one of %s%s",
-			strings.Join(InterfaceEngines, ", "), didYouMean(forced, InterfaceEngines))
+			strings.Join(schema.InterfaceEngines, ", "), didYouMean(forced, schema.InterfaceEngines))
 		return
 	}
 	if len(p.opts.Sources) > 0 {
@@ -40,35 +47,35 @@ func (p *parser) chooseEngines(c *Config) {
 		}
 	}
 	for _, i := range c.Interfaces {
-		if i.engine == EngineLoop {
+		if i.engine == schema.EngineLoop {
 			c.Loopback.Mode = "sw"
 		}
 	}
 }
 
 func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
-	engine := EngineSocket
+	engine := schema.EngineSocket
 	if i.SocketConfig.Scheme() == SchemeRoCE {
-		engine = EngineRDMA
+		engine = schema.EngineRDMA
 	}
 	if forced == "" && strings.HasPrefix(i.Address, "pcap:") {
 		p.datagramsOnly(i, i.Key("address"), "a capture")
-		if i.Engine != "" && i.Engine != EnginePCAP {
-			p.errorf(i.Key("engine"), "engine %s does not replay captures, %s does", i.Engine, EnginePCAP)
+		if i.Engine != "" && i.Engine != schema.EnginePCAP {
+			p.errorf(i.Key("engine"), "engine %s does not replay captures, %s does", i.Engine, schema.EnginePCAP)
 		}
 		return p.addressEngine(i)
 	}
 	want, at := i.Engine, i.Key("engine")
 	if forced != "" {
 		want, at = forced, i.Key("socket_config")
-	} else if want == EngineIBVerbs { // the reference's name for both
-		want = EngineRDMA
-	} else if want == "" && c.Loopback.Mode == "sw" && c.StreamType == StreamSocket {
-		want, at = EngineLoop, i.Key("socket_config")
+	} else if want == schema.EngineIBVerbs { // the reference's name for both
+		want = schema.EngineRDMA
+	} else if want == "" && c.Loopback.Mode == "sw" && c.StreamType == schema.StreamSocket {
+		want, at = schema.EngineLoop, i.Key("socket_config")
 	}
 	scheme := i.SocketConfig.Scheme()
 	switch {
-	case want == EngineLoop:
+	case want == schema.EngineLoop:
 		p.errorf(at, "sockets cannot run on the loop engine: give the interface a raw address, or run without loop")
 	case want != "" && want != engine && scheme != "":
 		p.errorf(at, "engine %s does not serve %s endpoints, %s does", want, scheme, engine)
@@ -80,8 +87,8 @@ func (p *parser) socketEngine(c *Config, i *Interface, forced string) string {
 
 // sessionSocketEngine checks the file's engine key against an endpoint.
 func (p *parser) sessionSocketEngine(c *Config, engine, scheme string) {
-	fits := map[string]string{"default": engine, "gpunetio": engine, "socket": EngineSocket, EngineIBVerbs: EngineRDMA}
-	if c.StreamType == StreamSocket && fits[c.Engine] != engine {
+	fits := map[string]string{"default": engine, "gpunetio": engine, "socket": schema.EngineSocket, schema.EngineIBVerbs: schema.EngineRDMA}
+	if c.StreamType == schema.StreamSocket && fits[c.Engine] != engine {
 		p.errorf(c.Key("engine"), "%s does not serve %s endpoints; leave the key out", c.Engine, scheme)
 	}
 }
@@ -91,7 +98,7 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 	if forced != "" {
 		want, at = forced, i.Source
 	}
-	if want == EngineSocket || want == EngineRDMA {
+	if want == schema.EngineSocket || want == schema.EngineRDMA {
 		p.errorf(at, "engine %s serves endpoints, and this interface has no socket_config", want)
 		return want
 	}
@@ -102,13 +109,13 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 		return p.addressEngine(i)
 	}
 	if c.Loopback.Mode == "sw" {
-		return EngineLoop
+		return schema.EngineLoop
 	}
 	switch c.Engine {
-	case EngineDPDK, EngineXDP, EnginePacket, EngineIBVerbs, EngineLoop:
+	case schema.EngineDPDK, schema.EngineXDP, schema.EnginePacket, schema.EngineIBVerbs, schema.EngineLoop:
 		return c.Engine
 	case "socket":
-		if c.StreamType == StreamRaw {
+		if c.StreamType == schema.StreamRaw {
 			p.errorf(c.Key("engine"), "socket does not serve raw interfaces")
 		}
 	}
@@ -123,12 +130,12 @@ func (p *parser) addressEngine(i *Interface) string {
 	switch {
 	case a == "":
 	case IsPCIAddress(a), strings.HasPrefix(a, "vdev:"):
-		return EngineDPDK
+		return schema.EngineDPDK
 	case strings.HasPrefix(a, "pcap:"):
 		if a == "pcap:" {
 			p.errorf(at, "the file is missing: pcap:FILE")
 		}
-		return EnginePCAP
+		return schema.EnginePCAP
 	case strings.Contains(a, "://"):
 		p.errorf(at, "an endpoint URI belongs into socket_config.local_addr or remote_addr")
 	case ipErr == nil:
@@ -140,5 +147,5 @@ func (p *parser) addressEngine(i *Interface) string {
 	case !linkName.MatchString(a) || a == "." || a == "..":
 		p.errorf(at, "%q is neither a PCI address, a Linux interface name, vdev:NAME nor pcap:FILE", a)
 	}
-	return EngineXDP
+	return schema.EngineXDP
 }

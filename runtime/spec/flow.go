@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // Flow is a rule: matching packets get the actions in order. On receive the last action selects the queues; on transmit all actions are transforms.
@@ -17,7 +19,7 @@ type Flow struct {
 // QueueIDs returns the destination queues of the flow; more than one means RSS.
 func (f *Flow) QueueIDs() []int {
 	for _, a := range f.Actions {
-		if a.Type == ActionQueue {
+		if a.Type == schema.ActionQueue {
 			return a.Queues
 		}
 	}
@@ -28,7 +30,7 @@ func (f *Flow) QueueIDs() []int {
 func (f *Flow) Transforms() []*Action {
 	var list []*Action
 	for _, a := range f.Actions {
-		if a.Type != ActionQueue {
+		if a.Type != schema.ActionQueue {
 			list = append(list, a)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // whole is a configuration into which examples are inserted, with one interface of each kind.
@@ -54,17 +56,17 @@ var reordered = interfaceKind{address: "eth1", more: `    reorder_configs:
 
 type example struct {
 	name    string
-	section *Section       // section of the map
-	shown   map[string]any // content of the example
-	place   map[string]any // map that contains it
-	config  map[string]any // complete configuration
-	err     error          // parse error
+	section *schema.Section // section of the map
+	shown   map[string]any  // content of the example
+	place   map[string]any  // map that contains it
+	config  map[string]any  // complete configuration
+	err     error           // parse error
 }
 
 // examples returns the examples of all sections, each in a configuration.
 func examples(t *testing.T) (list []example) {
 	t.Helper()
-	for _, p := range Places() {
+	for _, p := range schema.Places() {
 		for n, text := range p.Examples {
 			kind, ok := kinds[p.Name]
 			if !ok {
@@ -91,17 +93,17 @@ func examples(t *testing.T) (list []example) {
 
 // put inserts an example into the innermost map on the path to its section that accepts all its keys.
 func (e *example) put(path []string) {
-	s, m, at := configSection, e.config, e.config
+	s, m, at := schema.ConfigSection, e.config, e.config
 	e.section = s
 	for _, step := range path {
 		fits := true
 		for name := range e.shown {
-			fits = fits && s.find(name) != nil
+			fits = fits && s.Find(name) != nil
 		}
 		if fits {
 			e.section, at = s, m
 		}
-		k := s.find(strings.TrimSuffix(step, "[]"))
+		k := s.Find(strings.TrimSuffix(step, "[]"))
 		if k == nil {
 			break
 		}
@@ -114,7 +116,7 @@ func (e *example) put(path []string) {
 		default:
 			m = map[string]any{}
 		}
-		if v := s.variant(fmt.Sprint(m["type"])); v != nil {
+		if v := s.Variant(fmt.Sprint(m["type"])); v != nil {
 			s = v
 		}
 	}
@@ -143,7 +145,7 @@ func TestExamples(t *testing.T) {
 		}
 		show(seen, e.section, e.shown)
 	}
-	for _, p := range Places() {
+	for _, p := range schema.Places() {
 		for _, k := range p.Rows() {
 			if k.Words != "" && !seen[p.Name+" "+k.Name] {
 				t.Errorf("no example has %s of %s", k.Name, p.Name)
@@ -156,7 +158,7 @@ func TestExamples(t *testing.T) {
 func TestEveryKeyIsRead(t *testing.T) {
 	read := map[string]bool{}
 	for _, e := range examples(t) {
-		spoil(e.section, e.place, func(s *Section, k *Key, place map[string]any) {
+		spoil(e.section, e.place, func(s *schema.Section, k *schema.Key, place map[string]any) {
 			name, good := s.Name+" "+k.Name, place[k.Name]
 			if read[name] || k.NoEffect != "" {
 				return
@@ -179,18 +181,18 @@ func TestEveryKeyIsRead(t *testing.T) {
 }
 
 // spoil visits the keys of a value in maps of this section.
-func spoil(s *Section, v any, visit func(*Section, *Key, map[string]any)) {
+func spoil(s *schema.Section, v any, visit func(*schema.Section, *schema.Key, map[string]any)) {
 	switch v := v.(type) {
 	case []any:
 		for _, it := range v {
 			spoil(s, it, visit)
 		}
 	case map[string]any:
-		if variant := s.variant(fmt.Sprint(v["type"])); variant != nil {
+		if variant := s.Variant(fmt.Sprint(v["type"])); variant != nil {
 			s = variant
 		}
 		for name, val := range v {
-			k := s.find(name)
+			k := s.Find(name)
 			if k == nil {
 				continue
 			}
@@ -203,20 +205,20 @@ func spoil(s *Section, v any, visit func(*Section, *Key, map[string]any)) {
 }
 
 // show records the keys of a value in maps of this section.
-func show(seen map[string]bool, s *Section, v any) {
+func show(seen map[string]bool, s *schema.Section, v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, it := range v {
 			show(seen, s, it)
 		}
 	case map[string]any:
-		if variant := s.variant(fmt.Sprint(v["type"])); variant != nil {
+		if variant := s.Variant(fmt.Sprint(v["type"])); variant != nil {
 			seen[s.Name+" type"] = true
 			s = variant
 		}
 		for name, val := range v {
 			seen[s.Name+" "+name] = true
-			if k := s.find(name); k != nil && k.Map != nil {
+			if k := s.Find(name); k != nil && k.Map != nil {
 				show(seen, k.Map, val)
 			}
 		}
@@ -225,7 +227,7 @@ func show(seen map[string]bool, s *Section, v any) {
 
 // TestRows checks that every row has a type and a description or NoEffect, and that its default is a valid value.
 func TestRows(t *testing.T) {
-	for _, p := range Places() {
+	for _, p := range schema.Places() {
 		if p.Words == "" {
 			t.Errorf("%s: no words", p.Name)
 		}
@@ -234,16 +236,16 @@ func TestRows(t *testing.T) {
 			if k.Words == "" && k.NoEffect == "" || k.Takes() == "" || strings.HasSuffix(k.Takes(), "of ") {
 				t.Errorf("%s: %q, %q", at, k.Takes(), k.Does())
 			}
-			if (k.Map != nil) != (k.Type == typeMap || k.Items == typeMap) || (k.Items != "") != (k.Type == typeList) {
+			if (k.Map != nil) != (k.Type == schema.TypeMap || k.Items == schema.TypeMap) || (k.Items != "") != (k.Type == schema.TypeList) {
 				t.Errorf("%s: %s of %s with or without a map", at, k.Type, k.Items)
 			}
 			switch d := k.Default.(type) {
 			case int:
-				if k.Type == typeInteger && (int64(d) < k.Lo || int64(d) > k.Hi) {
+				if k.Type == schema.TypeInteger && (int64(d) < k.Lo || int64(d) > k.Hi) {
 					t.Errorf("%s: the default %d is out of range", at, d)
 				}
 			case string:
-				if _, err := ParseDuration(d); k.Type == typeDuration && err == nil {
+				if _, err := ParseDuration(d); k.Type == schema.TypeDuration && err == nil {
 					continue
 				}
 				if !slices.Contains(k.Choices, d) {
@@ -266,7 +268,7 @@ func TestUnknownRow(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			read(&object{p: &parser{}, sec: regionSection})
+			read(&object{p: &parser{}, sec: schema.RegionSection})
 		}()
 	}
 }

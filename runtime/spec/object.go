@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
@@ -32,7 +33,7 @@ type object struct {
 	Source
 	p       *parser
 	n       *node
-	sec     *Section
+	sec     *schema.Section
 	waived  []string // keys not required here
 	refused []string // keys of the section that are invalid here
 	missing []string
@@ -43,7 +44,7 @@ type object struct {
 type value struct {
 	Source
 	n   *node
-	key *Key
+	key *schema.Key
 }
 
 // object starts reading a map. A node of another kind is reported once and read as an empty map.
@@ -64,7 +65,7 @@ func (o *object) ok() bool { return o.n != nil }
 
 // lookup returns a key's value. Only for maps and lists a key without a value counts as absent, so callers check that.
 func (o *object) lookup(name string) (value, bool) {
-	k := o.sec.key(name)
+	k := o.sec.Key(name)
 	if o.n == nil {
 		return value{}, false
 	}
@@ -79,8 +80,8 @@ func (o *object) lookup(name string) (value, bool) {
 func (o *object) waive(names ...string) { o.waived = append(o.waived, names...) }
 
 // find is lookup for a getter of keys of these types. It records an absent required key as missing.
-func (o *object) find(name string, types ...keyType) (value, *Key, bool) {
-	k := o.sec.key(name)
+func (o *object) find(name string, types ...schema.Type) (value, *schema.Key, bool) {
+	k := o.sec.Key(name)
 	if !slices.Contains(types, k.Type) {
 		panic(fmt.Sprintf("spec: %s of %s is read as %s and is %s", name, o.sec.Name, types[0], k.Type))
 	}
@@ -98,22 +99,22 @@ func (o *object) fill(x any) {
 	s := reflect.ValueOf(x).Elem()
 	for i := range s.NumField() {
 		name, _, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
-		k := o.sec.find(name)
+		k := o.sec.Find(name)
 		if k == nil || slices.Contains(o.asked, name) || slices.Contains(o.refused, name) {
 			continue
 		}
 		switch f := s.Field(i); {
-		case k.Type == typeInteger:
+		case k.Type == schema.TypeInteger:
 			f.SetInt(integer[int64](o, name))
-		case k.Type == typeBoolean:
+		case k.Type == schema.TypeBoolean:
 			f.SetBool(o.boolean(name))
-		case k.Type == typeFilled:
+		case k.Type == schema.TypeFilled:
 			f.SetString(o.name(name))
-		case k.Type == typeText:
+		case k.Type == schema.TypeText:
 			f.SetString(o.text(name))
-		case k.Type == typeChoice:
+		case k.Type == schema.TypeChoice:
 			f.SetString(o.choice(name))
-		case k.Type == typeList && k.Items == typeChoice:
+		case k.Type == schema.TypeList && k.Items == schema.TypeChoice:
 			f.Set(reflect.ValueOf(o.choices(name)))
 		}
 	}
@@ -126,7 +127,7 @@ func (o *object) end() {
 	}
 	var absent []string
 	for _, f := range o.n.fields {
-		if o.sec.find(f.name) != nil || slices.Contains(o.refused, f.name) {
+		if o.sec.Find(f.name) != nil || slices.Contains(o.refused, f.name) {
 			continue
 		}
 		if absent == nil {
@@ -163,7 +164,7 @@ func (o *object) absent() []string {
 
 // child reads a key that holds a map; the object is not ok if there is none.
 func (o *object) child(name string) *object {
-	v, k, ok := o.find(name, typeMap)
+	v, k, ok := o.find(name, schema.TypeMap)
 	if !ok {
 		return &object{p: o.p, Source: o.Key(name), sec: k.Map}
 	}
@@ -172,7 +173,7 @@ func (o *object) child(name string) *object {
 
 // list reads a key that holds a list. A key without a value is an empty list.
 func (o *object) list(name string) []value {
-	v, k, ok := o.find(name, typeList)
+	v, k, ok := o.find(name, schema.TypeList)
 	if !ok {
 		return nil
 	}
@@ -209,7 +210,7 @@ func (o *object) refuse(why string, names ...string) {
 
 // effectless reports a warning for a written key without effect.
 func (o *object) effectless(name string) {
-	if k := o.sec.key(name); o.Has(name) {
+	if k := o.sec.Key(name); o.Has(name) {
 		o.p.warnf(o.Key(name), "%s", k.NoEffect)
 	}
 }

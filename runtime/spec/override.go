@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // Override replaces one value before the check, as --set PATH=VALUE does. A path selects list elements by name, by id or by index:
@@ -69,7 +71,7 @@ func (p *parser) override(root, cfg *node, o Override) {
 		return
 	}
 	n := cfg
-	if first := segs[0].word; configSection.find(first) == nil && root != cfg && root.get(first) != nil {
+	if first := segs[0].word; schema.ConfigSection.Find(first) == nil && root != cfg && root.get(first) != nil {
 		n = root // an unknown section
 	}
 	for i, s := range segs {

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 const twoQueues = `
@@ -149,7 +151,7 @@ interfaces:
 		{"socket forced to loop", endpoint("roce://10.0.0.1:1", ""), "loop", "", "sockets cannot run on the loop engine"},
 		{"socket with loopback", endpoint("roce://10.0.0.1:1", "loopback: sw"), "", "", "sockets cannot run on the loop engine"},
 		{"raw forced to socket", raw("eth0", ""), "socket", "", "serves endpoints"},
-		{"unknown forced engine", raw("eth0", ""), "lop", "", "--engine lop: not one of " + strings.Join(InterfaceEngines, ", ") + `; did you mean "loop"?`},
+		{"unknown forced engine", raw("eth0", ""), "lop", "", "--engine lop: not one of " + strings.Join(schema.InterfaceEngines, ", ") + `; did you mean "loop"?`},
 		{"IP address", raw("10.0.0.1", ""), "", "", "is an IP address"},
 		{"Ethernet address", raw(`"02:00:00:00:00:01"`, ""), "", "", "is an Ethernet address"},
 		{"URI as address", raw("udp://10.0.0.1:5", ""), "", "", "belongs into socket_config"},
@@ -184,12 +186,12 @@ func TestLoopServesEveryRawFile(t *testing.T) {
 			continue
 		}
 		for _, i := range cfg.Interfaces {
-			if i.EngineName() != EngineLoop {
+			if i.EngineName() != schema.EngineLoop {
 				t.Errorf("%s: %s runs on %s", d.name, i.Name, i.EngineName())
 			}
 		}
 		for _, r := range cfg.MemoryRegions {
-			if r.Kind == KindDevice || r.Kind == KindHostPinned {
+			if r.Kind == schema.KindDevice || r.Kind == schema.KindHostPinned {
 				t.Errorf("%s: region %s is %s", d.name, r.Name, r.Kind)
 			}
 		}

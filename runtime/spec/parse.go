@@ -7,6 +7,7 @@ import (
 
 	_ "embed" // default.yaml
 
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
@@ -60,8 +61,8 @@ func ParseTable(v any, opts Options) (*Config, []Issue, error) {
 
 func (p *parser) run(name string, root *node) (*Config, []Issue, error) {
 	var cfg *Config
-	if m := p.opts.Memory; m != "" && m != KindHost {
-		p.errorf(Source{Pos: Pos{File: "--memory " + m}}, "not supported, only %s is", KindHost)
+	if m := p.opts.Memory; m != "" && m != schema.KindHost {
+		p.errorf(Source{Pos: Pos{File: "--memory " + m}}, "not supported, only %s is", schema.KindHost)
 	}
 	if v, ok := p.root(root); ok {
 		for _, o := range p.opts.Set {
@@ -97,17 +98,17 @@ func (p *parser) root(n *node) (value, bool) {
 		return value{}, false
 	}
 	if n.get("daqiri") != nil {
-		outer := object{Source: n.source(n.pos, ""), p: p, n: n, sec: documentSection}
+		outer := object{Source: n.source(n.pos, ""), p: p, n: n, sec: schema.DocumentSection}
 		d := outer.child("daqiri")
-		v, _, ok := d.find("cfg", typeMap)
+		v, _, ok := d.find("cfg", schema.TypeMap)
 		d.end()
 		ok = ok && p.object(v).ok()
 		v.Path = "" // paths are relative to the configuration
 		return v, ok
 	}
-	for _, k := range configSection.Names() {
+	for _, k := range schema.ConfigSection.Names() {
 		if n.get(k) != nil {
-			return value{at, n, daqiriSection.key("cfg")}, true
+			return value{at, n, schema.DaqiriSection.Key("cfg")}, true
 		}
 	}
 	for _, f := range n.fields {

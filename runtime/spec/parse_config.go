@@ -1,6 +1,10 @@
 package spec
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
 
 const olderSchema = "belongs to an older schema; "
 
@@ -24,7 +28,7 @@ func (p *parser) config(v value) *Config {
 		c.MemoryRegions = append(c.MemoryRegions, p.region(v))
 	}
 	p.scheme = fileScheme(o.n.get("interfaces"))
-	if p.scheme == "" && c.Engine == EngineIBVerbs && c.StreamType == StreamSocket {
+	if p.scheme == "" && c.socketsOfVerbs() {
 		p.scheme = SchemeRoCE
 	}
 	for _, v := range o.list("interfaces") {
@@ -82,8 +86,8 @@ func (p *parser) region(v value) *MemoryRegion {
 	r := &MemoryRegion{Source: o.Source}
 	o.fill(r)
 	o.end()
-	if p.opts.Memory == KindHost && (r.Kind == KindDevice || r.Kind == KindHostPinned) {
-		r.Declared, r.Kind, r.Affinity = r.Kind, KindHost, 0
+	if p.opts.Memory == schema.KindHost && (r.Kind == schema.KindDevice || r.Kind == schema.KindHostPinned) {
+		r.Declared, r.Kind, r.Affinity = r.Kind, schema.KindHost, 0
 	}
 	return r
 }

@@ -1,5 +1,9 @@
 package spec
 
+import (
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
+
 func (p *parser) flow(v value, tx bool) *Flow {
 	o := p.object(v)
 	f := &Flow{Source: o.Source}
@@ -40,18 +44,18 @@ func (p *parser) actionOrder(f *Flow, at Source, tx bool) {
 	case n == 0:
 		p.errorf(at, "at least one action is needed")
 		return
-	case n > maxActions:
-		p.errorf(at, "%d actions, at most %d are possible", n, maxActions)
+	case n > schema.MaxActions:
+		p.errorf(at, "%d actions, at most %d are possible", n, schema.MaxActions)
 	}
 	if tx {
 		return
 	}
 	for i, a := range f.Actions {
-		if i < n-1 && a.Type == ActionQueue {
+		if i < n-1 && a.Type == schema.ActionQueue {
 			p.errorf(a.Source, "queue must be the last action")
 		}
 	}
-	if last := f.Actions[n-1]; last.Type != ActionQueue && rxActionSection.variant(last.Type) != nil {
+	if last := f.Actions[n-1]; last.Type != schema.ActionQueue && schema.RXActionSection.Variant(last.Type) != nil {
 		p.errorf(at, "a receive flow must end with type: queue")
 	}
 }
@@ -59,30 +63,30 @@ func (p *parser) actionOrder(f *Flow, at Source, tx bool) {
 func (p *parser) action(v value, tx bool) *Action {
 	o := p.object(v)
 	a := &Action{Source: o.Source}
-	there, side := txActionSection, "a transmit"
+	there, side := schema.TXActionSection, "a transmit"
 	if tx {
-		there, side = rxActionSection, "a receive"
+		there, side = schema.RXActionSection, "a receive"
 	}
-	t, _, ok := o.find("type", typeChoice)
+	t, _, ok := o.find("type", schema.TypeChoice)
 	if !ok {
 		o.end()
 		return a
 	}
-	if there.variant(t.n.text) != nil {
+	if there.Variant(t.n.text) != nil {
 		p.errorf(t.Source, "%s belongs to %s flow", t.n.text, side)
 		return a
 	}
-	if a.Type = p.choice(t); a.Type == "" || o.sec.variant(a.Type) == nil {
+	if a.Type = p.choice(t); a.Type == "" || o.sec.Variant(a.Type) == nil {
 		return a
 	}
-	o.sec = o.sec.variant(a.Type)
+	o.sec = o.sec.Variant(a.Type)
 	switch a.Type {
-	case ActionQueue:
+	case schema.ActionQueue:
 		p.queueIDs(o, a)
-	case ActionVLANPush:
+	case schema.ActionVLANPush:
 		a.VLAN = p.vlan(o)
-	case ActionTunnelEncap, ActionTunnelDecap:
-		a.Tunnel = p.tunnel(o, a.Type == ActionTunnelDecap)
+	case schema.ActionTunnelEncap, schema.ActionTunnelDecap:
+		a.Tunnel = p.tunnel(o, a.Type == schema.ActionTunnelDecap)
 	}
 	o.end()
 	return a

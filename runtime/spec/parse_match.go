@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 func (p *parser) match(o *object, tx bool) Match {
@@ -92,7 +94,7 @@ func (o *object) zero(key string) bool {
 
 // ports reads a port or a range such as 1000-1010.
 func (o *object) ports(name string) *PortRange {
-	v, _, ok := o.find(name, typePorts)
+	v, _, ok := o.find(name, schema.TypePorts)
 	if !ok {
 		return nil
 	}
@@ -126,14 +128,14 @@ type ipFamily struct {
 	bits          int
 }
 
-var families = map[keyType]ipFamily{
-	typeIPv4Prefix: {"IPv4", "10.0.0.0/8", 32},
-	typeIPv6Prefix: {"IPv6", "2001:db8::/32", 128},
+var families = map[schema.Type]ipFamily{
+	schema.TypeIPv4Prefix: {"IPv4", "10.0.0.0/8", 32},
+	schema.TypeIPv6Prefix: {"IPv6", "2001:db8::/32", 128},
 }
 
 // prefix reads an address or a prefix such as 10.0.0.0/8.
 func (o *object) prefix(name string) *netip.Prefix {
-	v, k, ok := o.find(name, typeIPv4Prefix, typeIPv6Prefix)
+	v, k, ok := o.find(name, schema.TypeIPv4Prefix, schema.TypeIPv6Prefix)
 	family := families[k.Type]
 	if !ok {
 		return nil
@@ -161,7 +163,7 @@ func (o *object) prefix(name string) *netip.Prefix {
 
 // address reads an address of the IP version of the key's type.
 func (o *object) address(name string) netip.Addr {
-	v, k, ok := o.find(name, typeIPv4, typeIPv6)
+	v, k, ok := o.find(name, schema.TypeIPv4, schema.TypeIPv6)
 	if !ok {
 		return netip.Addr{}
 	}
@@ -170,7 +172,7 @@ func (o *object) address(name string) netip.Addr {
 		return netip.Addr{}
 	}
 	a, err := netip.ParseAddr(text)
-	if err != nil || a.Is4() != (k.Type == typeIPv4) || a.Zone() != "" {
+	if err != nil || a.Is4() != (k.Type == schema.TypeIPv4) || a.Zone() != "" {
 		o.p.errorf(v.Source, "%q is not an %s", text, k.Type)
 	}
 	return a
@@ -178,7 +180,7 @@ func (o *object) address(name string) netip.Addr {
 
 // mac reads an Ethernet address; nil if the key is absent.
 func (o *object) mac(name string) *MAC {
-	v, _, ok := o.find(name, typeMAC)
+	v, _, ok := o.find(name, schema.TypeMAC)
 	if !ok {
 		return nil
 	}
@@ -189,7 +191,7 @@ func (o *object) mac(name string) *MAC {
 	}
 	hw, err := net.ParseMAC(text)
 	if err != nil || len(hw) != len(m) || !strings.Contains(text, ":") {
-		o.p.errorf(v.Source, "%q is not an %s such as 02:00:00:00:00:01", text, typeMAC)
+		o.p.errorf(v.Source, "%q is not an %s such as 02:00:00:00:00:01", text, schema.TypeMAC)
 		return m
 	}
 	copy(m[:], hw)

@@ -1,5 +1,9 @@
 package spec
 
+import (
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
+
 func (p *parser) queues(o *object, tx, roce bool) []*Queue {
 	var list []*Queue
 	for _, v := range o.list("queues") {
@@ -60,8 +64,8 @@ func (p *parser) queueRegions(o *object, q *Queue, roce bool) {
 	case roce && len(items) == 0:
 	case o.empty("memory_regions"):
 		p.errorf(o.Key("memory_regions"), "at least one region is needed")
-	case len(items) > maxSegments:
-		p.errorf(o.Key("memory_regions"), "%d regions, but a packet has at most %d segments", len(items), maxSegments)
+	case len(items) > schema.MaxSegments:
+		p.errorf(o.Key("memory_regions"), "%d regions, but a packet has at most %d segments", len(items), schema.MaxSegments)
 	}
 }
 

@@ -1,5 +1,9 @@
 package spec
 
+import (
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
+
 func (p *parser) reorder(v value) *Reorder {
 	o := p.object(v)
 	r := &Reorder{Source: o.Source}
@@ -59,19 +63,19 @@ func (o *object) alias(key, old string) string {
 }
 
 func (p *parser) method(o *object, r *Reorder) {
-	byBatch, byCount := o.child(MethodSeqBatchNumber), o.child(MethodSeqPacketsPerBatch)
+	byBatch, byCount := o.child(schema.MethodSeqBatchNumber), o.child(schema.MethodSeqPacketsPerBatch)
 	switch {
-	case o.Has(MethodSeqBatchNumber) == o.Has(MethodSeqPacketsPerBatch):
-		p.errorf(o.Source, "exactly one of %s and %s is needed", MethodSeqBatchNumber, MethodSeqPacketsPerBatch)
+	case o.Has(schema.MethodSeqBatchNumber) == o.Has(schema.MethodSeqPacketsPerBatch):
+		p.errorf(o.Source, "exactly one of %s and %s is needed", schema.MethodSeqBatchNumber, schema.MethodSeqPacketsPerBatch)
 	case byBatch.ok():
-		r.Method = MethodSeqBatchNumber
+		r.Method = schema.MethodSeqBatchNumber
 		r.SequenceNumber = p.bitField(byBatch, "sequence_number")
 		batch := p.bitField(byBatch, "batch_number")
 		r.BatchNumber = &batch
 		p.packetsPerBatch(byBatch, r)
 		byBatch.end()
 	case byCount.ok():
-		r.Method = MethodSeqPacketsPerBatch
+		r.Method = schema.MethodSeqPacketsPerBatch
 		r.SequenceNumber = p.bitField(byCount, "sequence_number")
 		r.PacketsPerBatch = integer[int64](byCount, "packets_per_batch")
 		p.sequenceRange(byCount, r)
@@ -136,7 +140,7 @@ func (r *Reorder) slotBytes(sourceBuf int) int64 {
 	if r.DataTypes == nil {
 		return n
 	}
-	in, out := elementBits[r.DataTypes.InputType], elementBits[r.DataTypes.OutputType]
+	in, out := schema.ElementBits[r.DataTypes.InputType], schema.ElementBits[r.DataTypes.OutputType]
 	if in == 0 || out == 0 {
 		return n
 	}

@@ -1,5 +1,9 @@
 package spec
 
+import (
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
+
 // vlan reads the tag from a vlan: map or from the action itself.
 func (p *parser) vlan(o *object) *VLAN {
 	from := o
@@ -30,15 +34,15 @@ func (p *parser) tunnel(o *object, decap bool) *Tunnel {
 	t.Type = from.choice(typeKey)
 	t.EthSrc, t.EthDst = from.outerMAC("outer_eth_src"), from.outerMAC("outer_eth_dst")
 	from.outerIP(t, decap)
-	if from.typed(t, TunnelVXLAN, "outer_udp_src", "outer_udp_dst", "vni") {
+	if from.typed(t, schema.TunnelVXLAN, "outer_udp_src", "outer_udp_dst", "vni") {
 		t.UDPSrc = integer[uint16](from, "outer_udp_src")
 		t.UDPDst = integer[uint16](from, "outer_udp_dst")
 		t.VNI = integer[uint32](from, "vni")
 	}
-	if from.typed(t, TunnelGRE, "gre_protocol") {
+	if from.typed(t, schema.TunnelGRE, "gre_protocol") {
 		t.GREProtocol = integer[uint16](from, "gre_protocol")
 	}
-	if from.typed(t, TunnelNVGRE, "tni", "flow_id") {
+	if from.typed(t, schema.TunnelNVGRE, "tni", "flow_id") {
 		t.TNI = integer[uint32](from, "tni")
 		t.FlowID = integer[uint8](from, "flow_id")
 	}

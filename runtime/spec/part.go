@@ -1,5 +1,9 @@
 package spec
 
+import (
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+)
+
 // ParseFlows parses receive flows from decoded values (a list, as converted from a Lua table) with the keys and checks of rx.flows. Names are
 // optional and ids are not allowed: the session assigns them. Errors are an *Errors; paths start at flows[0].
 func ParseFlows(v any) ([]*Flow, error) { return parseFlows(v, false) }
@@ -8,9 +12,9 @@ func ParseFlows(v any) ([]*Flow, error) { return parseFlows(v, false) }
 func ParseTxFlows(v any) ([]*Flow, error) { return parseFlows(v, true) }
 
 func parseFlows(v any, tx bool) ([]*Flow, error) {
-	p, key := &parser{}, rxSection.key("flows")
+	p, key := &parser{}, schema.RXSection.Key("flows")
 	if tx {
-		key = txSection.key("flows")
+		key = schema.TXSection.Key("flows")
 	}
 	at := Source{Pos: Pos{File: "table"}, Path: "flows"}
 	n := p.fromValue(v, at, 0)
@@ -32,7 +36,7 @@ func ParseMatch(v any) (*Match, error) {
 	p := &parser{}
 	at := Source{Pos: Pos{File: "table"}, Path: "match"}
 	var m Match
-	if o := p.object(value{at, p.fromValue(v, at, 0), rxFlowSection.key("match")}); o.ok() {
+	if o := p.object(value{at, p.fromValue(v, at, 0), schema.RXFlowSection.Key("match")}); o.ok() {
 		m = p.match(o, false)
 	}
 	return &m, p.faults()

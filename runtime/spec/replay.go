@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
@@ -38,7 +39,7 @@ func (p *parser) replay(o *object) *Replay {
 		r.Speed = 0
 	}
 	set := r.setters()
-	for _, k := range replaySection.Keys {
+	for _, k := range schema.ReplaySection.Keys {
 		v, ok := o.lookup(k.Name)
 		if !ok {
 			continue
@@ -47,7 +48,7 @@ func (p *parser) replay(o *object) *Replay {
 		if !ok {
 			continue
 		}
-		if k.Type == typeRate {
+		if k.Type == schema.TypeRate {
 			text = v.n.withUnit(text, k.Unit)
 		}
 		if err := set[k.Name](text); err != nil {
@@ -60,7 +61,7 @@ func (p *parser) replay(o *object) *Replay {
 
 // defaultReplay returns the default settings.
 func defaultReplay(at Source) *Replay {
-	return &Replay{Source: at, Speed: float64(otherwise[int](replaySection.key("speed"))), Loops: int64(otherwise[int](replaySection.key("loops")))}
+	return &Replay{Source: at, Speed: float64(schema.DefaultOf[int](schema.ReplaySection.Key("speed"))), Loops: int64(schema.DefaultOf[int](schema.ReplaySection.Key("loops")))}
 }
 
 // setters returns the function that parses each key's value.
@@ -77,7 +78,7 @@ func positive(text, what string) (float64, error) {
 }
 
 func (r *Replay) setSpeed(text string) (err error) {
-	if text == speedMax {
+	if text == schema.SpeedMax {
 		r.Speed = 0
 		return nil
 	}
@@ -98,7 +99,7 @@ func (r *Replay) setPPS(text string) (err error) {
 }
 
 func (r *Replay) setLoops(text string) error {
-	if text == loopsForever {
+	if text == schema.LoopsForever {
 		r.Loops = 0
 		return nil
 	}
@@ -136,7 +137,7 @@ func ParseSource(arg string) (SourceFile, error) {
 		if at < 0 || !ok {
 			break // a comma in the file's name
 		}
-		if near := suggest.Nearest(key, replaySection.Names()); fn == nil && near != "" {
+		if near := suggest.Nearest(key, schema.ReplaySection.Names()); fn == nil && near != "" {
 			return s, fmt.Errorf("%q: unknown key %s; did you mean %q?", arg, key, near)
 		} else if fn == nil {
 			break
@@ -183,7 +184,7 @@ func (p *parser) replaceSources(c *Config) {
 			p.errorf(i.Source, "--source %s: the interface does not receive", i.Name)
 		}
 		how := i.Replay
-		i.Address, i.engine, i.Replay = "", EnginePCAP, nil
+		i.Address, i.engine, i.Replay = "", schema.EnginePCAP, nil
 		if found >= 0 {
 			if s := p.opts.Sources[found]; how == nil || s.given {
 				how = s.Replay
@@ -232,15 +233,15 @@ func (c *Config) interfaceNames() []string {
 // checkReplay checks an interface's replay key against its engine, and sets the default.
 func (p *parser) checkReplay(i *Interface) {
 	switch {
-	case i.engine == EnginePCAP && i.Replay == nil:
+	case i.engine == schema.EnginePCAP && i.Replay == nil:
 		i.Replay = defaultReplay(i.Source)
-	case i.engine != EnginePCAP && i.Replay != nil:
+	case i.engine != schema.EnginePCAP && i.Replay != nil:
 		p.errorf(i.Key("replay"), "belongs to interfaces with the address pcap:FILE; %s is served by engine %s", i.Name, i.engine)
 	}
-	if i.engine == EnginePCAP && !strings.HasPrefix(i.Address, "pcap:") {
+	if i.engine == schema.EnginePCAP && !strings.HasPrefix(i.Address, "pcap:") {
 		p.errorf(i.Key("address"), "%q is not a capture address: engine pcap needs pcap:FILE", i.Address)
 	}
-	if i.TX != nil && i.engine == EnginePCAP {
+	if i.TX != nil && i.engine == schema.EnginePCAP {
 		p.errorf(i.TX.Source, "a pcap interface replays a capture and cannot transmit")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 const replayed = `
@@ -42,7 +44,7 @@ func TestReplay(t *testing.T) {
 			continue
 		}
 		i := cfg.Interfaces[0]
-		if got := fmt.Sprint(i.Replay.Speed, i.Replay.RateBPS, i.Replay.PPS, i.Replay.Loops); got != tt.want || i.EngineName() != EnginePCAP {
+		if got := fmt.Sprint(i.Replay.Speed, i.Replay.RateBPS, i.Replay.PPS, i.Replay.Loops); got != tt.want || i.EngineName() != schema.EnginePCAP {
 			t.Errorf("%s: %s on %s, want %s", tt.replay, got, i.EngineName(), tt.want)
 		}
 	}
@@ -69,8 +71,8 @@ interfaces:
 	} {
 		cfg, _, err := ParseText("x.yaml", strings.Replace(text, tt.old, tt.new, 1), Options{})
 		checkFault(t, err, tt.fault)
-		if err == nil && cfg.Interfaces[0].EngineName() != EnginePCAP {
-			t.Errorf("%s, not %s", cfg.Interfaces[0].EngineName(), EnginePCAP)
+		if err == nil && cfg.Interfaces[0].EngineName() != schema.EnginePCAP {
+			t.Errorf("%s, not %s", cfg.Interfaces[0].EngineName(), schema.EnginePCAP)
 		}
 	}
 }
@@ -169,9 +171,9 @@ interfaces:
 			}
 			opts.Sources = append(opts.Sources, s)
 		}
-		stream := StreamRaw
+		stream := schema.StreamRaw
 		if tt.extra != "" {
-			stream = StreamMixed
+			stream = schema.StreamMixed
 		}
 		cfg, _, err := ParseText("x.yaml", fmt.Sprintf(text, stream, tt.extra), opts)
 		checkFault(t, err, tt.fault)
@@ -181,7 +183,7 @@ interfaces:
 		var got []string
 		for _, i := range cfg.Interfaces {
 			got = append(got, i.Address)
-			if i.EngineName() != EnginePCAP || (i.Replay != nil) != (i.RX != nil) {
+			if i.EngineName() != schema.EnginePCAP || (i.Replay != nil) != (i.RX != nil) {
 				t.Errorf("%s: %s on %s, replay %v", tt.args, i.Name, i.EngineName(), i.Replay)
 			}
 		}

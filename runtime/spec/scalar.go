@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // text reads a string.
 func (o *object) text(name string) string {
-	v, k, ok := o.find(name, typeText)
+	v, k, ok := o.find(name, schema.TypeText)
 	if !ok {
-		return otherwise[string](k)
+		return schema.DefaultOf[string](k)
 	}
 	s, _ := o.p.text(v)
 	return s
@@ -19,7 +21,7 @@ func (o *object) text(name string) string {
 
 // name reads a non-empty string.
 func (o *object) name(name string) string {
-	v, _, ok := o.find(name, typeFilled)
+	v, _, ok := o.find(name, schema.TypeFilled)
 	if !ok {
 		return ""
 	}
@@ -32,9 +34,9 @@ func (o *object) name(name string) string {
 
 // choice reads one of several words.
 func (o *object) choice(name string) string {
-	v, k, ok := o.find(name, typeChoice)
+	v, k, ok := o.find(name, schema.TypeChoice)
 	if !ok {
-		return otherwise[string](k)
+		return schema.DefaultOf[string](k)
 	}
 	return o.p.choice(v)
 }
@@ -51,16 +53,16 @@ func (o *object) choices(name string) (list []string) {
 		}
 	}
 	if list == nil {
-		list = otherwise[[]string](o.sec.key(name))
+		list = schema.DefaultOf[[]string](o.sec.Key(name))
 	}
 	return list
 }
 
 // boolean reads true or false (or yes, no, on, off).
 func (o *object) boolean(name string) bool {
-	v, k, ok := o.find(name, typeBoolean)
+	v, k, ok := o.find(name, schema.TypeBoolean)
 	if !ok {
-		return otherwise[bool](k)
+		return schema.DefaultOf[bool](k)
 	}
 	if s, ok := o.p.scalar(v); ok {
 		b, ok := parseBool(s)
@@ -73,14 +75,14 @@ func (o *object) boolean(name string) bool {
 		}
 		o.p.errorf(v.Source, "%s is neither true nor false", v.n.describe())
 	}
-	return otherwise[bool](k)
+	return schema.DefaultOf[bool](k)
 }
 
 // integer reads an integer.
 func integer[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32](o *object, name string) T {
-	v, k, ok := o.find(name, typeInteger)
+	v, k, ok := o.find(name, schema.TypeInteger)
 	if !ok {
-		return T(otherwise[int](k))
+		return T(schema.DefaultOf[int](k))
 	}
 	i, _ := o.p.integer(v)
 	return T(i)
@@ -88,7 +90,7 @@ func integer[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32](o *object, name strin
 
 // optional reads an integer that may be absent.
 func optional[T ~uint8 | ~uint16](o *object, name string) *T {
-	v, _, ok := o.find(name, typeInteger)
+	v, _, ok := o.find(name, schema.TypeInteger)
 	if !ok {
 		return nil
 	}
@@ -99,13 +101,13 @@ func optional[T ~uint8 | ~uint16](o *object, name string) *T {
 
 // quantity reads a number in the key's unit, or text with a unit.
 func (o *object) quantity(name string) int64 {
-	v, k, ok := o.find(name, typeDuration, typeRate)
+	v, k, ok := o.find(name, schema.TypeDuration, schema.TypeRate)
 	parse := ParseDuration
-	if k.Type == typeRate {
+	if k.Type == schema.TypeRate {
 		parse = ParseRate
 	}
 	if !ok {
-		q, _ := parse(otherwise[string](k))
+		q, _ := parse(schema.DefaultOf[string](k))
 		return q
 	}
 	s, ok := o.p.scalar(v)
@@ -129,7 +131,7 @@ func (n *node) withUnit(text, unit string) string {
 
 // probability reads a number between 0 and 1.
 func (o *object) probability(name string) float64 {
-	v, _, ok := o.find(name, typeProbability)
+	v, _, ok := o.find(name, schema.TypeProbability)
 	if !ok {
 		return 0
 	}

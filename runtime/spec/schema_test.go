@@ -8,11 +8,13 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
+
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := json.Marshal(Schema())
+	text, err := json.Marshal(schema.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}

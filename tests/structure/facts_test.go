@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
 // TestFactsOfEngines: the documents that list the engines list all of them.
 func TestFactsOfEngines(t *testing.T) {
 	for _, name := range []string{"docs/architecture.md", "docs/glossary.md", "docs/running.md"} {
-		showFaults(t, missing(name, tree.Read(t, name), spec.InterfaceEngines))
+		showFaults(t, missing(name, tree.Read(t, name), schema.InterfaceEngines))
 	}
 	wantFault(t, missing("a.md", "`loop` and ibverbs", []string{"loop", "xdp"}), "a.md does not name xdp")
 }

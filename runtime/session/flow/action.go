@@ -6,12 +6,13 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 var tunnelKinds = map[string]native.TunnelKind{
-	spec.TunnelVXLAN: native.TunnelVXLAN,
-	spec.TunnelGRE:   native.TunnelGRE,
-	spec.TunnelNVGRE: native.TunnelNVGRE,
+	schema.TunnelVXLAN: native.TunnelVXLAN,
+	schema.TunnelGRE:   native.TunnelGRE,
+	schema.TunnelNVGRE: native.TunnelNVGRE,
 }
 
 // nativeActions returns the engine's form of a flow's transforms.

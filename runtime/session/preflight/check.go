@@ -8,6 +8,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // OpenError lists the reasons why a valid configuration cannot be opened on this machine.
@@ -53,7 +54,7 @@ func (c *checker) missing(at spec.Source, what string) {
 func Obstacles(cfg *spec.Config) []spec.Issue {
 	issues := append(Check(cfg), gpuObstacles(cfg)...)
 	for _, i := range cfg.Interfaces {
-		if i.EngineName() != spec.EngineDPDK {
+		if i.EngineName() != schema.EngineDPDK {
 			continue
 		}
 		if err := native.DPDKThere(i.Name); err != nil {
@@ -67,7 +68,7 @@ func Obstacles(cfg *spec.Config) []spec.Issue {
 func UsesGPU(cfg *spec.Config) bool { return slices.ContainsFunc(cfg.MemoryRegions, isForGPU) }
 
 func isForGPU(r *spec.MemoryRegion) bool {
-	return r.Kind == spec.KindDevice || r.Kind == spec.KindHostPinned
+	return r.Kind == schema.KindDevice || r.Kind == schema.KindHostPinned
 }
 
 // gpuObstacles returns the regions whose GPU is missing.
@@ -81,7 +82,7 @@ func gpuObstacles(cfg *spec.Config) (issues []spec.Issue) {
 		case !isForGPU(r):
 		case err != nil:
 			issues = append(issues, r.Key("kind").Errorf("%v", err))
-		case r.Kind == spec.KindDevice && r.Affinity >= len(gpus):
+		case r.Kind == schema.KindDevice && r.Affinity >= len(gpus):
 			issues = append(issues, r.Key("affinity").Errorf("there is no GPU %d: this host has %d, numbered from 0", r.Affinity, len(gpus)))
 		}
 	}

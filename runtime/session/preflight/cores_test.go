@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/daqiri/daqiri-run/runtime/spec"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/task"
 )
 
@@ -61,7 +62,7 @@ func TestPlanCores(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			i := &spec.Interface{RX: &spec.RX{}}
 			for _, core := range c.asked {
-				i.RX.Queues = append(i.RX.Queues, &spec.Queue{PollMode: spec.PollIndirect, CPUCore: core})
+				i.RX.Queues = append(i.RX.Queues, &spec.Queue{PollMode: schema.PollIndirect, CPUCore: core})
 			}
 			plan, faults := PlanCores(&spec.Config{Interfaces: []*spec.Interface{i}}, c.want, c.host)
 			if (c.got == nil) != (len(faults) > 0) {

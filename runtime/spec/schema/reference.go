@@ -1,4 +1,4 @@
-package spec
+package schema
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func Places() []Place {
 			walk(v, path)
 		}
 	}
-	walk(configSection, "")
+	walk(ConfigSection, "")
 	return list
 }
 
@@ -45,7 +45,7 @@ func (k *Key) below(path string) string {
 		path += "."
 	}
 	path += k.Name
-	if k.Type == typeList {
+	if k.Type == TypeList {
 		path += "[]"
 	}
 	return path
@@ -70,12 +70,12 @@ func (s *Section) Rows() []Key {
 func (k *Key) Takes() string {
 	text := k.takes(k.Type)
 	switch {
-	case k.Type == typeList:
-		text = "list of " + map[keyType]string{typeMap: "maps", typeFilled: "texts", typeText: "texts"}[k.Items]
-		if k.Items != typeMap && k.Items != typeText {
+	case k.Type == TypeList:
+		text = "list of " + map[Type]string{TypeMap: "maps", TypeFilled: "texts", TypeText: "texts"}[k.Items]
+		if k.Items != TypeMap && k.Items != TypeText {
 			text = "list: " + k.takes(k.Items)
 		}
-	case k.Type != typeChoice && len(k.Choices) > 0:
+	case k.Type != TypeChoice && len(k.Choices) > 0:
 		text += ", or " + quoted(k.Choices)
 	}
 	if k.Unit != "" {
@@ -84,11 +84,11 @@ func (k *Key) Takes() string {
 	return text
 }
 
-func (k *Key) takes(t keyType) string {
+func (k *Key) takes(t Type) string {
 	switch {
-	case t == typeChoice:
+	case t == TypeChoice:
 		return quoted(k.Choices)
-	case t != typeInteger:
+	case t != TypeInteger:
 		return string(t)
 	case k.Lo == k.Hi:
 		return fmt.Sprintf("integer %d", k.Lo)
@@ -107,7 +107,7 @@ func quoted(words []string) string {
 		}
 		list[i] = "`" + w + "`"
 	}
-	return joinOr(list)
+	return JoinOr(list)
 }
 
 // Need returns whether the key is required, and otherwise its default.
@@ -145,8 +145,8 @@ func (k *Key) Does() string {
 	return text
 }
 
-// joinOr lists words: "a, b or c".
-func joinOr(words []string) string {
+// JoinOr lists words: "a, b or c".
+func JoinOr(words []string) string {
 	s := words[0]
 	for i, w := range words[1:] {
 		if i == len(words)-2 {

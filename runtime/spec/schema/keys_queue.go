@@ -1,24 +1,24 @@
-package spec
+package schema
 
 const (
 	maxBatch    = 1 << 20
-	maxSegments = 4
+	MaxSegments = 4
 	directBatch = 256 // packets per poll of a direct queue
 )
 
 // queueKeys returns the keys common to receive and transmit queues.
 func queueKeys(more ...Key) []Key {
 	return append([]Key{
-		{Name: "name", Type: typeFilled, Required: true, Words: "What scripts and the ledger call it: one queue of the side each."},
-		{Name: "id", Type: typeInteger, Lo: 0, Hi: maxU16, Required: true, Words: "Its number in its direction."},
-		{Name: "poll_mode", Type: typeChoice, Choices: []string{PollIndirect, PollDirect}, Default: PollIndirect,
+		{Name: "name", Type: TypeFilled, Required: true, Words: "What scripts and the ledger call it: one queue of the side each."},
+		{Name: "id", Type: TypeInteger, Lo: 0, Hi: maxU16, Required: true, Words: "Its number in its direction."},
+		{Name: "poll_mode", Type: TypeChoice, Choices: []string{PollIndirect, PollDirect}, Default: PollIndirect,
 			Words: "Who serves the queue: `indirect`, a native thread; `direct`, the task that asks for bursts or sends."},
-		{Name: "cpu_core", Type: typeInteger, Lo: -1, Hi: maxU16, Required: true, When: "with `poll_mode: indirect`",
+		{Name: "cpu_core", Type: TypeInteger, Lo: -1, Hi: maxU16, Required: true, When: "with `poll_mode: indirect`",
 			Words: "The core that the queue's thread is pinned to; queues with one core share a thread. -1: a thread of its own, pinned nowhere. " +
 				"`--cores` maps them to this machine's. A direct queue has none."},
-		{Name: "batch_size", Type: typeInteger, Lo: 1, Hi: maxBatch, Required: true, When: "with `poll_mode: indirect`", Default: directBatch, Unit: "packets",
+		{Name: "batch_size", Type: TypeInteger, Lo: 1, Hi: maxBatch, Required: true, When: "with `poll_mode: indirect`", Default: directBatch, Unit: "packets",
 			Words: "How many packets a burst has at most."},
-		{Name: "memory_regions", Type: typeList, Items: typeText, Required: true, When: "except on `roce://` endpoints",
+		{Name: "memory_regions", Type: TypeList, Items: TypeText, Required: true, When: "except on `roce://` endpoints",
 			Words: "The regions of its packets' buffers, at most 4. Of several each packet has a segment in each, filled in turn up to the region's " +
 				"`buf_size`: headers and payload apart. A queue of a `roce://` endpoint may have none: operations name their region then."},
 	}, more...)
@@ -38,7 +38,7 @@ queues:
   poll_mode: direct
   memory_regions: [packets]
 `}, queueKeys(
-	Key{Name: "timeout_us", Type: typeInteger, Lo: 0, Hi: maxU32, Default: defaultTimeoutUS, Unit: "us",
+	Key{Name: "timeout_us", Type: TypeInteger, Lo: 0, Hi: maxU32, Default: DefaultTimeoutUS, Unit: "us",
 		Words: "A burst is delivered this long after its first packet at the latest. 0: raw, only when it is full; roce, tcp and udp, at once, which is " +
 			"the default there. Batches of a reorder config have this time too, but no default. A direct queue has none."},
 )...)
@@ -67,21 +67,21 @@ queues:
   inline_data: true
   gpunetio: {tx_kernel: per_burst}
 `}, queueKeys(
-	Key{Name: "timeout_us", Type: typeInteger, Lo: 0, Hi: maxU32, Default: 0, Unit: "us", NoEffect: "has no effect on a transmit queue"},
-	Key{Name: "offloads", Type: typeList, Items: typeChoice, Choices: []string{"tx_eth_src"}, Where: "raw",
+	Key{Name: "timeout_us", Type: TypeInteger, Lo: 0, Hi: maxU32, Default: 0, Unit: "us", NoEffect: "has no effect on a transmit queue"},
+	Key{Name: "offloads", Type: TypeList, Items: TypeChoice, Choices: []string{"tx_eth_src"}, Where: "raw",
 		Words: "`tx_eth_src`: the interface's Ethernet address becomes the source of each frame."},
-	Key{Name: "pacing_mbps", Type: typeInteger, Lo: 0, Hi: 100_000_000, Default: 0, Unit: "Mbit/s",
+	Key{Name: "pacing_mbps", Type: TypeInteger, Lo: 0, Hi: 100_000_000, Default: 0, Unit: "Mbit/s",
 		Words: "The queue's rate, of what it holds, without FCS and preamble. Software keeps it, packet by packet. 0: as fast as it goes."},
-	Key{Name: "inline_data", Type: typeBoolean, Default: false,
+	Key{Name: "inline_data", Type: TypeBoolean, Default: false,
 		NoEffect: "has no effect: the engines decide what they copy"},
-	Key{Name: "gpunetio", Type: typeMap, Map: gpunetioSection, Words: "Which kernels send through the queue; absent: all may."},
+	Key{Name: "gpunetio", Type: TypeMap, Map: gpunetioSection, Words: "Which kernels send through the queue; absent: all may."},
 )...)
 
 var gpunetioSection = section("gpunetio", "Which kernels send through the queue, of any engine.", []string{`
 gpunetio:
   tx_kernel: per_burst
 `},
-	Key{Name: "tx_kernel", Type: typeChoice, Choices: []string{"persistent", "per_burst"}, Default: "persistent",
+	Key{Name: "tx_kernel", Type: TypeChoice, Choices: []string{"persistent", "per_burst"}, Default: "persistent",
 		Words: "`persistent`: a kernel that stays posts into a ring of the queue (`k:start{ tx = q }`). `per_burst`: a kernel runs for each burst of a pipe " +
 			"to the queue (`k:stage`), and a persistent one is refused."},
 )

@@ -1,4 +1,5 @@
-package session
+// Package words lists the names of the engine with their descriptions: packet fields, drop reasons, counters and histograms.
+package words
 
 import (
 	"strconv"
@@ -13,8 +14,8 @@ type Word struct {
 	Text string
 }
 
-// FieldWords returns the packet fields for conditions, columns and changes.
-func FieldWords() []Word {
+// Fields returns the packet fields for conditions, columns and changes.
+func Fields() []Word {
 	var list []Word
 	for i, name := range native.FieldNames() {
 		f, _ := native.FieldNamed(name)
@@ -39,8 +40,8 @@ func ReasonNamed(name string) Reason {
 	return Reason{}
 }
 
-// ExtraWords returns the extra counters of a ledger's lines.
-func ExtraWords() []Word {
+// Extras returns the extra counters of a ledger's lines.
+func Extras() []Word {
 	var list []Word
 	for _, r := range native.ExtraRows {
 		list = append(list, Word(r))
@@ -48,8 +49,8 @@ func ExtraWords() []Word {
 	return list
 }
 
-// HistogramWords returns the histograms of a ledger's lines.
-func HistogramWords() []Word {
+// Histograms returns the histograms of a ledger's lines.
+func Histograms() []Word {
 	var list []Word
 	for _, r := range native.HistogramRows {
 		list = append(list, Word{r.Name, r.Unit, r.Text})

@@ -1,4 +1,4 @@
-package spec
+package schema
 
 // Values of stream_type.
 const (
@@ -73,10 +73,10 @@ const (
 
 // Words that the keys of a replay accept beside numbers.
 const (
-	speedMax     = "max"     // of speed
-	loopsForever = "forever" // of loops
+	SpeedMax     = "max"     // of speed
+	LoopsForever = "forever" // of loops
 )
 
-// defaultTimeoutUS is how long a receive queue of frames gathers a burst if the configuration has no timeout: the reference then waits without a
+// DefaultTimeoutUS is how long a receive queue of frames gathers a burst if the configuration has no timeout: the reference then waits without a
 // limit until the burst is full. An explicit 0 selects that behavior.
-const defaultTimeoutUS = 1000
+const DefaultTimeoutUS = 1000

@@ -1,12 +1,14 @@
-package spec
+// Package schema holds the keys of a configuration: a table of rows for each kind of map, with types, ranges, defaults and descriptions, and the
+// reference and the JSON Schema that are generated from them.
+package schema
 
 import "fmt"
 
 // Key is a key of the configuration, as used by the parser, the reference and the schema.
 type Key struct {
 	Name     string
-	Type     keyType
-	Items    keyType  // element type of a list
+	Type     Type
+	Items    Type     // element type of a list
 	Map      *Section // keys of a map, or of the maps in a list
 	Lo, Hi   int64    // inclusive range of integers
 	Choices  []string // words of a choice; for other types, additional words
@@ -20,29 +22,29 @@ type Key struct {
 	NoEffect string // warning if it has no effect: "has no effect…"
 }
 
-// keyType is the type of a key, in the words of the reference.
-type keyType string
+// Type is the type of a key, in the words of the reference.
+type Type string
 
 const (
-	typeInteger     keyType = "integer"
-	typePositive    keyType = "number above 0"
-	typeProbability keyType = "number 0..1"
-	typeBoolean     keyType = "true or false"
-	typeText        keyType = "text"
-	typeFilled      keyType = "text that is not empty"
-	typeChoice      keyType = "choice"
-	typeDuration    keyType = "duration (`2us`) or number"
-	typeRate        keyType = "rate (`10Gbit/s`) or number"
-	typeMAC         keyType = "Ethernet address"
-	typeIPv4        keyType = "IPv4 address"
-	typeIPv6        keyType = "IPv6 address"
-	typeAddress     keyType = "IPv4 or IPv6 address"
-	typeIPv4Prefix  keyType = "IPv4 address or prefix"
-	typeIPv6Prefix  keyType = "IPv6 address or prefix"
-	typePorts       keyType = "port or range (`1000-1010`)"
-	typeEndpoint    keyType = "URI"
-	typeMap         keyType = "map"
-	typeList        keyType = "list"
+	TypeInteger     Type = "integer"
+	TypePositive    Type = "number above 0"
+	TypeProbability Type = "number 0..1"
+	TypeBoolean     Type = "true or false"
+	TypeText        Type = "text"
+	TypeFilled      Type = "text that is not empty"
+	TypeChoice      Type = "choice"
+	TypeDuration    Type = "duration (`2us`) or number"
+	TypeRate        Type = "rate (`10Gbit/s`) or number"
+	TypeMAC         Type = "Ethernet address"
+	TypeIPv4        Type = "IPv4 address"
+	TypeIPv6        Type = "IPv6 address"
+	TypeAddress     Type = "IPv4 or IPv6 address"
+	TypeIPv4Prefix  Type = "IPv4 address or prefix"
+	TypeIPv6Prefix  Type = "IPv6 address or prefix"
+	TypePorts       Type = "port or range (`1000-1010`)"
+	TypeEndpoint    Type = "URI"
+	TypeMap         Type = "map"
+	TypeList        Type = "list"
 )
 
 // Section is a kind of map in the configuration.
@@ -80,8 +82,8 @@ func (s *Section) with(more *Section) *Section {
 	return section(s.Name, s.Words, s.Examples, keys...)
 }
 
-// variant returns the variant with this value of the key type, or nil.
-func (s *Section) variant(kind string) *Section {
+// Variant returns the variant with this value of the key type, or nil.
+func (s *Section) Variant(kind string) *Section {
 	for _, v := range s.Variants {
 		if v.index["type"].Choices[0] == kind {
 			return v
@@ -90,11 +92,11 @@ func (s *Section) variant(kind string) *Section {
 	return nil
 }
 
-// find returns the row of a key, or nil.
-func (s *Section) find(name string) *Key { return s.index[name] }
+// Find returns the row of a key, or nil.
+func (s *Section) Find(name string) *Key { return s.index[name] }
 
-// key returns the row of a key. It panics if there is none.
-func (s *Section) key(name string) *Key {
+// Key returns the row of a key. It panics if there is none.
+func (s *Section) Key(name string) *Key {
 	k := s.index[name]
 	if k == nil {
 		panic(fmt.Sprintf("spec: %s has no row of %s", s.Name, name))
@@ -111,8 +113,8 @@ func (s *Section) Names() []string {
 	return list
 }
 
-// otherwise returns the default of a key.
-func otherwise[T any](k *Key) (v T) {
+// DefaultOf returns the default of a key.
+func DefaultOf[T any](k *Key) (v T) {
 	if k.Default != nil {
 		v = k.Default.(T)
 	}
