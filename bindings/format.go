@@ -107,7 +107,7 @@ var formatType = &typeDef{
 func moduleFormat(c *call) int {
 	o := c.options(2)
 	f, err := c.formatOf(1)
-	var declErr *format.Fault
+	var declErr *format.Error
 	if errors.As(err, &declErr) && declErr.Line > 0 {
 		c.L.Error(lua.LString(err.Error()), 0) // contains its position
 	}
@@ -147,7 +147,7 @@ func (rt *Runtime) keepFormat(made *format.Format) (*luaformat.Format, error) {
 		return &luaformat.Format{Name: "of fields", Declared: made}, nil
 	}
 	taken := func(by string) error {
-		return &format.Fault{File: made.Spec.File, Format: name, Line: made.Spec.Line, Msg: "the name is taken by " + by}
+		return &format.Error{File: made.Spec.File, Format: name, Line: made.Spec.Line, Msg: "the name is taken by " + by}
 	}
 	if had := rt.formats[name]; had != nil && had.Declared.Spec.File != "" && had.Declared.Spec.Line > 0 {
 		return nil, taken(fmt.Sprintf("the format that %s:%d declares", had.Declared.Spec.File, had.Declared.Spec.Line))

@@ -64,7 +64,7 @@ func (d *declaration) errorf(r format.Row, text string, args ...any) error {
 	if line == 0 {
 		line = d.spec.Line
 	}
-	return &format.Fault{File: d.spec.File, Format: d.spec.Name, Field: r.Name, Line: line, Msg: fmt.Sprintf(text, args...)}
+	return &format.Error{File: d.spec.File, Format: d.spec.Name, Field: r.Name, Line: line, Msg: fmt.Sprintf(text, args...)}
 }
 
 // strange returns the first key of the table, in sorted order, that is not in known.

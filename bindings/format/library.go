@@ -79,7 +79,7 @@ func declared(t *lua.LTable, file string, at *tableLines) (*format.Format, error
 	v, ok := t.RawGetString("vectors").(*lua.LTable)
 	for i := 1; ok && i <= v.Len(); i++ {
 		if err := checkVector(f, v.RawGetInt(i)); err != nil {
-			return nil, &format.Fault{File: file, Format: s.Name, Line: s.Line, Msg: fmt.Sprintf("vectors[%d]: %v", i, err)}
+			return nil, &format.Error{File: file, Format: s.Name, Line: s.Line, Msg: fmt.Sprintf("vectors[%d]: %v", i, err)}
 		}
 	}
 	return f, nil

@@ -11,7 +11,7 @@ import (
 // Evaluation of declarations in a script without running it.
 
 // DeclaredFields returns the name and the fields of the format that a table declares, as daqiri.format reads it. at is the table's constructor in
-// file. Errors of the table are of type *format.Fault.
+// file. Errors of the table are of type *format.Error.
 func DeclaredFields(t *lua.LTable, file string, at *ast.TableExpr) (name string, fields session.Fields, err error) {
 	if IsPlaces(t) {
 		return "", nil, nil

@@ -57,7 +57,7 @@ func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
 		return nil
 	}
 	_, err := luaformat.Load(file, source)
-	var fault *format.Fault
+	var fault *format.Error
 	if !errors.As(err, &fault) {
 		return nil
 	}
@@ -65,6 +65,6 @@ func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
 }
 
 // faultText returns the text of a format's error without its position, which is printed separately.
-func faultText(file string, f *format.Fault) string {
+func faultText(file string, f *format.Error) string {
 	return strings.TrimPrefix(f.Error(), fmt.Sprintf("%s:%d: ", file, f.Line))
 }

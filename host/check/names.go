@@ -124,7 +124,7 @@ func declaredFormat(w *walker, c *callee, v value) value {
 			return v
 		}
 		name, fields, err := luaformat.DeclaredFields(constant.(*lua.LTable), w.file, t)
-		var fault *format.Fault
+		var fault *format.Error
 		if errors.As(err, &fault) {
 			at := &ast.Node{}
 			at.SetLine(max(fault.Line, t.Line()))

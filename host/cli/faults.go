@@ -6,7 +6,7 @@ func (r *runner) warn() {
 		if !o.Started() || o.Finished() {
 			continue
 		}
-		for _, f := range o.Ledger().Faults {
+		for _, f := range o.Ledger().QueueErrors {
 			key := o.Name() + " " + f.Line + " " + f.Text
 			if r.warned[key] {
 				continue

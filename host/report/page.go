@@ -99,8 +99,8 @@ func errorsOf(report *summary.Report) []string {
 		for _, name := range s.Abandoned {
 			list = append(list, "stage "+name+" did not end")
 		}
-		for k := range s.Ledger.Faults {
-			list = append(list, s.Ledger.Faults[k].String())
+		for k := range s.Ledger.QueueErrors {
+			list = append(list, s.Ledger.QueueErrors[k].String())
 		}
 	}
 	return list

@@ -60,7 +60,7 @@ const mostSessions = 10
 
 // troubled reports whether the session has errors, violations or losses.
 func (s *Session) troubled() bool {
-	if s.Error != "" || len(s.Violated) > 0 || len(s.Imbalance) > 0 || len(s.Ledger.Faults) > 0 {
+	if s.Error != "" || len(s.Violated) > 0 || len(s.Imbalance) > 0 || len(s.Ledger.QueueErrors) > 0 {
 		return true
 	}
 	for i := range s.Ledger.Lines {
@@ -114,8 +114,8 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	s.cuts(b)
 	s.timings(b, st)
 	s.distributions(b, st)
-	for i := range s.Ledger.Faults {
-		fmt.Fprintf(b, "  fault: %s\n", s.Ledger.Faults[i].String())
+	for i := range s.Ledger.QueueErrors {
+		fmt.Fprintf(b, "  fault: %s\n", s.Ledger.QueueErrors[i].String())
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Ledger.Metrics)) {
 		fmt.Fprintf(b, "  metric %s = %s\n", name, figure(s.Ledger.Metrics[name]))

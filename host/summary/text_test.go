@@ -29,7 +29,7 @@ func example() *Report {
 				Extra: stats.Counts{count("retries", 1)}},
 			{Name: "disk", Kind: stats.Writer, In: 31000, Out: 30998, Dropped: stats.Counts{count("behind", 2)},
 				Extra: stats.Counts{count("files", 1), count("file_bytes", 33047368), count("stall_ns", 1_000_000_000)}},
-		}, Faults: []stats.Fault{{Line: "gen.tx.1", Text: "network is unreachable", Times: 1234, Send: true}}},
+		}, QueueErrors: []stats.QueueError{{Line: "gen.tx.1", Text: "network is unreachable", Times: 1234, Send: true}}},
 		Files: []string{"http://localhost:7070/bucket/up_", "captures/capture-1.pcap"},
 		Notes: []string{"rx_port: receive times: software"},
 	}}}

@@ -1,4 +1,4 @@
-// Package crashreport prints the last ledger after the process dies unexpectedly: by a fatal error of Go, by a fault in C code, or by SIGKILL. A
+// Package crashreport prints the last ledger after the process dies unexpectedly: by a fatal error of Go, by a signal in C code, or by SIGKILL. A
 // small child process outlives this one and prints the report. The package may import native.
 package crashreport
 

@@ -96,7 +96,7 @@ func TestParseErrors(t *testing.T) {
 		{"a < ::1", "expression:1:3: '<' does not compare IPv6 addresses ('==', '~=' and 'in' do)"},
 		{"::1 == a", "expression:1:5: '==' needs the address on its right"},
 		{"a + 1 == ::1", "expression:1:7: only a field compares with an IPv6 address"},
-		{"2001:db8::/32", "expression:1:1: an address alone says nothing: compare a field with it"},
+		{"2001:db8::/32", "expression:1:1: an address alone is not a condition: compare a field with it"},
 		{strings.Repeat("(", 200), "expression:1:101: nested more than 100 deep"},
 		{strings.Repeat("1+", 3000) + "1", "expression:1:1: longer than 4096 bytes"},
 	} {

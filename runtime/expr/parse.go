@@ -45,7 +45,7 @@ func Parse(text string) (*Expr, error) {
 		return nil, err
 	}
 	if kind == kindAddress {
-		return nil, errorAt(root.pos(), "an address alone says nothing: compare a field with it")
+		return nil, errorAt(root.pos(), "an address alone is not a condition: compare a field with it")
 	}
 	return &Expr{root, kind == kindCondition}, nil
 }

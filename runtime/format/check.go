@@ -13,7 +13,7 @@ import (
 // checkRow checks a field independently of other fields.
 func (c *compiler) checkRow(r Row) error {
 	if r.Name == "" && !r.Reserved {
-		return c.fault(r, "a field has a name; bits without one are { reserved = BITS }")
+		return c.errorf(r, "a field has a name; bits without one are { reserved = BITS }")
 	}
 	if r.Name != "" {
 		if err := c.checkName(r, r.Name); err != nil {
@@ -25,15 +25,15 @@ func (c *compiler) checkRow(r Row) error {
 	}
 	for what, v := range map[string]*uint64{"const": r.Const} {
 		if v != nil && !fits(*v, r) {
-			return c.fault(r, "%s = %s does not fit %d bits", what, shown(*v, r), r.Bits)
+			return c.errorf(r, "%s = %s does not fit %d bits", what, shown(*v, r), r.Bits)
 		}
 	}
 	for _, v := range r.Values {
 		if !fits(v.Number, r) {
-			return c.fault(r, "the value '%s', %s, does not fit %d bits", v.Name, shown(v.Number, r), r.Bits)
+			return c.errorf(r, "the value '%s', %s, does not fit %d bits", v.Name, shown(v.Number, r), r.Bits)
 		}
 		if v.Name == "" {
-			return c.fault(r, "the value %s has no name", shown(v.Number, r))
+			return c.errorf(r, "the value %s has no name", shown(v.Number, r))
 		}
 	}
 	return c.checkUnit(r)
@@ -42,15 +42,15 @@ func (c *compiler) checkRow(r Row) error {
 func (c *compiler) checkName(r Row, name string) error {
 	switch {
 	case !identifier.MatchString(name):
-		return c.fault(r, "'%s' is not a valid name: letters, digits and '_', not a digit first", name)
+		return c.errorf(r, "'%s' is not a valid name: letters, digits and '_', not a digit first", name)
 	case slices.Contains([]string{"and", "or", "not", "in", HeaderBytes, PayloadBytes}, name):
-		return c.fault(r, "'%s' has a meaning of its own in conditions: choose another name", name)
+		return c.errorf(r, "'%s' has a meaning of its own in conditions: choose another name", name)
 	case c.f.byName[name] != nil || c.f.items[name].list != nil:
-		return c.fault(r, "there are two fields of this name")
+		return c.errorf(r, "there are two fields of this name")
 	}
 	if c.o.Reserved != nil {
 		if why := c.o.Reserved(name); why != "" {
-			return c.fault(r, "%s: choose another name", why)
+			return c.errorf(r, "%s: choose another name", why)
 		}
 	}
 	return nil
@@ -72,13 +72,13 @@ func (c *compiler) checkWidth(r Row) error {
 	case r.Reserved && r.Bits >= 1 && r.Bits <= 8*mostBytes:
 		return nil
 	case r.Kind == Float && r.Bits != 32 && r.Bits != 64:
-		return c.fault(r, "a floating-point number has 32 or 64 bits, not %d", r.Bits)
+		return c.errorf(r, "a floating-point number has 32 or 64 bits, not %d", r.Bits)
 	case r.Bits < 1 || r.Bits > most:
-		return c.fault(r, "a width of %d bits is outside 1 to %d", r.Bits, most)
+		return c.errorf(r, "a width of %d bits is outside 1 to %d", r.Bits, most)
 	case !r.Kind.number() && (r.Bits%8 != 0 || c.at.bit%8 != 0):
-		return c.fault(r, "%s begin and end with a byte", r.Kind.words())
+		return c.errorf(r, "%s begin and end with a byte", r.Kind.words())
 	case r.Kind == Signed && r.Bits == 1:
-		return c.fault(r, "a signed number has at least 2 bits")
+		return c.errorf(r, "a signed number has at least 2 bits")
 	}
 	return nil
 }
@@ -87,17 +87,17 @@ func (c *compiler) checkUnit(r Row) error {
 	scaled := r.Scale != 0 || r.Offset != 0 || r.Unit != ""
 	switch {
 	case scaled && r.Kind != Unsigned && r.Kind != Signed && r.Kind != Float:
-		return c.fault(r, "it is %s and has no unit or scale", r.Kind.words())
+		return c.errorf(r, "it is %s and has no unit or scale", r.Kind.words())
 	case !r.Kind.number() && len(r.Values) > 0:
-		return c.fault(r, "it is %s and has no names for its values", r.Kind.words())
+		return c.errorf(r, "it is %s and has no names for its values", r.Kind.words())
 	case r.Const != nil && (r.Kind == Bytes || r.Kind == IPv6):
-		return c.fault(r, "it is %s and has no const: let the script compare it", r.Kind.words())
+		return c.errorf(r, "it is %s and has no const: let the script compare it", r.Kind.words())
 	case scaled && len(r.Values) > 0:
-		return c.fault(r, "its values have names: it has no unit or scale")
+		return c.errorf(r, "its values have names: it has no unit or scale")
 	case math.IsNaN(r.Scale) || math.IsInf(r.Scale, 0) || math.IsNaN(r.Offset) || math.IsInf(r.Offset, 0):
-		return c.fault(r, "scale and offset are finite numbers")
+		return c.errorf(r, "scale and offset are finite numbers")
 	case len(r.Unit) > 16 || strings.ContainsFunc(r.Unit, func(x rune) bool { return !unicode.IsPrint(x) || x == ' ' }):
-		return c.fault(r, "unit %q: at most 16 characters without spaces", r.Unit)
+		return c.errorf(r, "unit %q: at most 16 characters without spaces", r.Unit)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (c *compiler) list(r Row, when []*expr.Expr, names []string) error {
 		return err
 	}
 	if r.Count == "" || len(r.Rows) < 1 {
-		return c.fault(r, "a list has 'count' and the fields of an item")
+		return c.errorf(r, "a list has 'count' and the fields of an item")
 	}
 	l := &List{Row: r, place: c.at, when: when, order: len(c.f.Fields)}
 	var err error
@@ -117,12 +117,12 @@ func (c *compiler) list(r Row, when []*expr.Expr, names []string) error {
 	}
 	for _, x := range r.Rows {
 		if x.Group || x.List != "" || x.At != "" || x.When != "" || x.Little || !x.Kind.number() || x.Bits < 1 || x.Bits > 64 {
-			return c.fault(x, "an item has big-endian whole numbers of 1 to 64 bits, one behind the other")
+			return c.errorf(x, "an item has big-endian whole numbers of 1 to 64 bits, one behind the other")
 		}
 		l.itemBits += int64(x.Bits)
 	}
 	if l.itemBits%8 != 0 || c.at.bit%8 != 0 {
-		return c.fault(r, "items are whole bytes, and these have %d bits", l.itemBits)
+		return c.errorf(r, "items are whole bytes, and these have %d bits", l.itemBits)
 	}
 	c.f.Lists = append(c.f.Lists, l)
 	for _, v := range r.Items {
@@ -147,10 +147,10 @@ func (c *compiler) item(l *List, v Value) error {
 		return err
 	}
 	if l.itemBits > 64 || len(l.Rows) < 2 {
-		return c.fault(r, "only items of at most 64 bits, with a value behind their key, have names")
+		return c.errorf(r, "only items of at most 64 bits, with a value behind their key, have names")
 	}
 	if l.Rows[len(l.Rows)-1].Kind == Signed {
-		return c.fault(r, "a value with a name is unsigned: read the list '%s' for its signed ones", l.List)
+		return c.errorf(r, "a value with a name is unsigned: read the list '%s' for its signed ones", l.List)
 	}
 	var key uint64
 	for _, x := range l.Rows[:len(l.Rows)-1] {
@@ -159,10 +159,10 @@ func (c *compiler) item(l *List, v Value) error {
 			part, ok = v.Number, true
 		}
 		if !ok {
-			return c.fault(r, "the field '%s' of an item is neither its key nor in 'match'", x.Name)
+			return c.errorf(r, "the field '%s' of an item is neither its key nor in 'match'", x.Name)
 		}
 		if !fits(part, x) {
-			return c.fault(r, "%s = %d does not fit %d bits", x.Name, part, x.Bits)
+			return c.errorf(r, "%s = %d does not fit %d bits", x.Name, part, x.Bits)
 		}
 		key = key<<x.Bits | part
 	}
@@ -183,7 +183,7 @@ func (c *compiler) cycles() error {
 			if x := c.f.byName[name]; x != nil {
 				r = x.Row
 			}
-			return c.fault(r, "where it is depends on itself: %s", strings.Join(way[slices.Index(way, name):], " -> "))
+			return c.errorf(r, "where it is depends on itself: %s", strings.Join(way[slices.Index(way, name):], " -> "))
 		case 2:
 			return nil
 		}

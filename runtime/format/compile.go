@@ -43,7 +43,7 @@ type text struct {
 	more []string // additional names known in this expression
 }
 
-// Compile checks a declared format. It returns a *Fault for the first error in the order of the rows.
+// Compile checks a declared format. It returns a *Error for the first error in the order of the rows.
 func Compile(s Spec, o Options) (*Format, error) {
 	if s.Layer == "" {
 		s.Layer = "payload"
@@ -63,7 +63,7 @@ func Compile(s Spec, o Options) (*Format, error) {
 	return f, nil
 }
 
-func (c *compiler) fault(r Row, format string, args ...any) error {
+func (c *compiler) errorf(r Row, format string, args ...any) error {
 	s := c.f.Spec
 	line, name := r.Line, r.Name
 	if line == 0 {
@@ -72,19 +72,19 @@ func (c *compiler) fault(r Row, format string, args ...any) error {
 	if r.List != "" {
 		name = r.List
 	}
-	return &Fault{File: s.File, Format: s.Name, Field: name, Line: line, Msg: fmt.Sprintf(format, args...)}
+	return &Error{File: s.File, Format: s.Name, Field: name, Line: line, Msg: fmt.Sprintf(format, args...)}
 }
 
 func (c *compiler) head() (err error) {
 	s := c.f.Spec
 	if s.Name != "" && !regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`).MatchString(s.Name) {
-		return c.fault(Row{}, "a name has small letters, digits and hyphens")
+		return c.errorf(Row{}, "a name has small letters, digits and hyphens")
 	}
 	if !slices.Contains(Layers, s.Layer) {
-		return c.fault(Row{}, "layer '%s' is none of %v", s.Layer, Layers)
+		return c.errorf(Row{}, "layer '%s' is none of %v", s.Layer, Layers)
 	}
 	if len(s.Rows) == 0 {
-		return c.fault(Row{}, "it has no fields")
+		return c.errorf(Row{}, "it has no fields")
 	}
 	if c.f.where, err = c.text(Row{}, "where", s.Where, true); err == nil {
 		c.f.length, err = c.text(Row{}, "payload", s.Payload, false, HeaderBytes)
@@ -102,10 +102,10 @@ func (c *compiler) text(r Row, what, s string, condition bool, more ...string) (
 	}
 	e, err := expr.Parse(s)
 	if err != nil {
-		return nil, c.fault(r, "%s = %q: %v", what, s, err)
+		return nil, c.errorf(r, "%s = %q: %v", what, s, err)
 	}
 	if e.IsCondition() != condition {
-		return nil, c.fault(r, "%s = %q: %s expected", what, s, map[bool]string{true: "a condition", false: "a number"}[condition])
+		return nil, c.errorf(r, "%s = %q: %s expected", what, s, map[bool]string{true: "a condition", false: "a number"}[condition])
 	}
 	c.texts = append(c.texts, text{r, what, e, more})
 	return e, nil
@@ -113,11 +113,11 @@ func (c *compiler) text(r Row, what, s string, condition bool, more ...string) (
 
 func (c *compiler) rows(rows []Row, when []*expr.Expr, names []string, deep int) error {
 	if deep > 4 {
-		return c.fault(rows[0], "parts are nested too deeply")
+		return c.errorf(rows[0], "parts are nested too deeply")
 	}
 	for i := range rows {
 		if len(c.f.Fields) > mostRows {
-			return c.fault(rows[i], "there are more than %d fields", mostRows)
+			return c.errorf(rows[i], "there are more than %d fields", mostRows)
 		}
 		err := c.row(rows[i], when, names, deep)
 		if err != nil {
@@ -150,7 +150,7 @@ func (c *compiler) row(r Row, when []*expr.Expr, names []string, deep int) error
 // group assigns positions to rows with a common condition.
 func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) error {
 	if r.When == "" || len(r.Rows) == 0 {
-		return c.fault(r, "a part has 'when' and fields")
+		return c.errorf(r, "a part has 'when' and fields")
 	}
 	before := c.at
 	if err := c.rows(r.Rows, when, names, deep+1); err != nil {
@@ -161,7 +161,7 @@ func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) err
 	}
 	bits := c.at.bit - before.bit
 	if bits%8 != 0 {
-		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are not whole bytes: hint: { reserved = %d }", bits, 8-bits%8)
+		return c.errorf(r.Rows[0], "the part that begins here has %d bits, which are not whole bytes: hint: { reserved = %d }", bits, 8-bits%8)
 	}
 	c.at = before
 	c.optional(bits, nil, when, names)
@@ -172,7 +172,7 @@ func (c *compiler) group(r Row, when []*expr.Expr, names []string, deep int) err
 func (c *compiler) moveGroup(r Row, before place, when []*expr.Expr, names []string) error {
 	bits, inner := c.at.bit-before.bit, c.at.terms[len(before.terms):]
 	if bits%8 != 0 {
-		return c.fault(r.Rows[0], "the part that begins here has %d bits, which are not whole bytes", bits)
+		return c.errorf(r.Rows[0], "the part that begins here has %d bits, which are not whole bytes", bits)
 	}
 	inner = slices.Clone(inner)
 	c.at = before
@@ -216,7 +216,7 @@ func (c *compiler) field(r Row, when []*expr.Expr, optional bool, names []string
 		return nil
 	}
 	if c.at.bit%8 != 0 && r.Little != c.little {
-		return c.fault(r, "the byte order changes within a byte: bits of a little-endian word are declared from the least significant one on")
+		return c.errorf(r, "the byte order changes within a byte: bits of a little-endian word are declared from the least significant one on")
 	}
 	c.little = r.Little
 	c.f.Fields = append(c.f.Fields, x)
@@ -225,13 +225,13 @@ func (c *compiler) field(r Row, when []*expr.Expr, optional bool, names []string
 	}
 	if optional {
 		if r.Bits%8 != 0 {
-			return c.fault(r, "a field with 'when' is whole bytes: put it into a part, { when = …, {…}, { reserved = %d } }", 8-r.Bits%8)
+			return c.errorf(r, "a field with 'when' is whole bytes: put it into a part, { when = …, {…}, { reserved = %d } }", 8-r.Bits%8)
 		}
 		c.optional(int64(r.Bits), nil, when, names)
 		return nil
 	}
 	if c.at.bit += int64(r.Bits); c.at.bit > mostBits {
-		return c.fault(r, "the header is longer than %d bytes", mostBits/8)
+		return c.errorf(r, "the header is longer than %d bytes", mostBits/8)
 	}
 	return nil
 }
@@ -271,11 +271,11 @@ func (c *compiler) placeOf(r Row) (place, error) {
 	}
 	switch {
 	case len(c.at.terms) > 0:
-		return place{}, c.fault(r, "at = %d: parts before it move it: leave 'at' out, or say a text", bit)
+		return place{}, c.errorf(r, "at = %d: parts before it move it: leave 'at' out, or say a text", bit)
 	case bit < c.at.bit:
-		return place{}, c.fault(r, "it overlaps what is before it, which ends at bit %d: at = %d", c.at.bit, bit)
+		return place{}, c.errorf(r, "it overlaps what is before it, which ends at bit %d: at = %d", c.at.bit, bit)
 	case bit > c.at.bit:
-		return place{}, c.fault(r, "a gap of %d bits is in front of it: say { reserved = %d }", bit-c.at.bit, bit-c.at.bit)
+		return place{}, c.errorf(r, "a gap of %d bits is in front of it: say { reserved = %d }", bit-c.at.bit, bit-c.at.bit)
 	}
 	return c.at, nil
 }
@@ -284,7 +284,7 @@ func (c *compiler) placeOf(r Row) (place, error) {
 func (c *compiler) end() error {
 	f := c.f
 	if c.at.bit%8 != 0 {
-		return c.fault(f.Spec.Rows[len(f.Spec.Rows)-1], "the header ends within a byte, at bit %d: say { reserved = %d }", c.at.bit, 8-c.at.bit%8)
+		return c.errorf(f.Spec.Rows[len(f.Spec.Rows)-1], "the header ends within a byte, at bit %d: say { reserved = %d }", c.at.bit, 8-c.at.bit%8)
 	}
 	f.header = c.at
 	for _, t := range c.texts {
@@ -306,14 +306,14 @@ func (c *compiler) sequence() error {
 	}
 	s := c.f.Spec
 	if s.Sequence != "" && !number(s.Sequence) {
-		return c.fault(Row{}, "sequence = '%s' is not a field that is a whole number%s", s.Sequence, c.near(s.Sequence))
+		return c.errorf(Row{}, "sequence = '%s' is not a field that is a whole number%s", s.Sequence, c.near(s.Sequence))
 	}
 	for _, name := range s.Per {
 		if name == s.Sequence {
-			return c.fault(Row{}, "sequence: per = '%s' is the sequence itself: name the fields for each of whose values it begins again", name)
+			return c.errorf(Row{}, "sequence: per = '%s' is the sequence itself: name the fields for each of whose values it begins again", name)
 		}
 		if !number(name) {
-			return c.fault(Row{}, "sequence: per = '%s' is not a field that is a whole number%s", name, c.near(name))
+			return c.errorf(Row{}, "sequence: per = '%s' is not a field that is a whole number%s", name, c.near(name))
 		}
 	}
 	return nil
@@ -333,11 +333,11 @@ func (c *compiler) checkText(t text) error {
 		_, isItem := c.f.items[n.Text]
 		switch {
 		case x != nil && !x.Kind.number():
-			return c.fault(t.row, "%s: '%s' is %s, not a whole number", t.what, n.Text, x.Kind.words())
+			return c.errorf(t.row, "%s: '%s' is %s, not a whole number", t.what, n.Text, x.Kind.words())
 		case x != nil, constant, isItem, slices.Contains(t.more, n.Text):
 		case t.what == "where" && c.o.Known != nil && c.o.Known(n.Text):
 		default:
-			return c.fault(t.row, "%s: unknown field '%s'%s", t.what, n.Text, c.near(n.Text))
+			return c.errorf(t.row, "%s: unknown field '%s'%s", t.what, n.Text, c.near(n.Text))
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (f *Format) Decode(b []byte) ([]Read, error) {
 		}
 		v, ok := r.number(x)
 		if !ok && len(x.when) == 0 && len(x.terms) == 0 {
-			return nil, fmt.Errorf("it ends after %d bytes, before %s, which tells packets of %s from others", len(b), x.Name, f.label())
+			return nil, fmt.Errorf("it ends after %d bytes, before %s, by which packets of %s are recognized", len(b), x.Name, f.label())
 		}
 		if ok && v != *x.Const {
 			return nil, fmt.Errorf("%s is %s, and of %s it is %s", x.Name, shown(v, x.Row), f.label(), shown(*x.Const, x.Row))

@@ -37,7 +37,7 @@ func (f *Format) Encode(given map[string]Given, payload []byte) ([]byte, error) 
 	}
 	bits, ok := w.bits(f.header)
 	if !ok || bits > 8*mostBytes {
-		return nil, fmt.Errorf("how long the header is can't be told, or it is more than %d bytes", mostBytes)
+		return nil, fmt.Errorf("the length of the header is unknown, or above %d bytes", mostBytes)
 	}
 	out := append(make([]byte, bits/8), payload...)
 	for _, l := range f.Lists {
@@ -239,7 +239,7 @@ func (w *writer) field(out []byte, x *Field) ([]byte, error) {
 	}
 	at, ok := w.bits(x.place)
 	if !ok || at+int64(x.Bits) > 8*mostBytes*2 {
-		return nil, fmt.Errorf("where '%s' lies can't be told", x.Name)
+		return nil, fmt.Errorf("the position of '%s' is unknown", x.Name)
 	}
 	for int64(len(out))*8 < at+int64(x.Bits) {
 		out = append(out, 0)
@@ -249,7 +249,7 @@ func (w *writer) field(out []byte, x *Field) ([]byte, error) {
 	case x.Kind.number() || x.Kind == Float:
 		v := w.value(x)
 		if !fits(v, x.Row) {
-			return nil, fmt.Errorf("%s = %s, as %q says, does not fit %d bits", x.Name, shown(v, x.Row), x.Is, x.Bits)
+			return nil, fmt.Errorf("%s = %s, the value of %q, does not fit %d bits", x.Name, shown(v, x.Row), x.Is, x.Bits)
 		}
 		putBits(out, at, x.Bits, x.Little, v)
 	case given:
@@ -273,7 +273,7 @@ func (w *writer) list(out []byte, l *List) error {
 	}
 	at, ok := w.bits(l.place)
 	if !ok || at+int64(count)*l.itemBits > int64(len(out))*8 {
-		return fmt.Errorf("where '%s' lies can't be told", l.List)
+		return fmt.Errorf("the position of '%s' is unknown", l.List)
 	}
 	last := l.Rows[len(l.Rows)-1].Bits
 	for _, i := range w.named(l) {

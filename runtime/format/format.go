@@ -94,7 +94,7 @@ func (f *Format) WithItems(more []Value, o Options) (*Format, error) {
 			return Compile(s, o)
 		}
 	}
-	return nil, &Fault{Format: s.Name, Msg: "it has no list of items"}
+	return nil, &Error{Format: s.Name, Msg: "it has no list of items"}
 }
 
 // HasItems reports whether the format has a list, whose items can be named.

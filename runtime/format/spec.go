@@ -79,14 +79,14 @@ type Spec struct {
 // Layers names the possible starts of a header: the packet, the network header, the transport header, the innermost payload.
 var Layers = []string{"frame", "network", "transport", "payload"}
 
-// Fault is an error in a declared format.
-type Fault struct {
+// Error is an error in a declared format.
+type Error struct {
 	File, Format, Field string
 	Line                int
 	Msg                 string
 }
 
-func (f *Fault) Error() string {
+func (f *Error) Error() string {
 	at := ""
 	if f.Line > 0 {
 		at = fmt.Sprintf("%s:%d: ", f.File, f.Line)

@@ -87,7 +87,7 @@ func noEntry(what, entry string, names []string) string {
 	case len(names) == 0:
 		return what + " has no kernel, a __global__ function"
 	case entry == "":
-		return fmt.Sprintf("%s has several kernels, and entry says which: %s", what, list)
+		return fmt.Sprintf("%s has several kernels, of which entry selects one: %s", what, list)
 	default:
 		return fmt.Sprintf("%s has no kernel '%s'; it has %s", what, entry, list)
 	}

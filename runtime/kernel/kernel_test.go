@@ -179,7 +179,7 @@ func TestHostFaults(t *testing.T) {
 	cacheHere(t)
 	for _, c := range []struct{ name, text, entry, want string }{
 		{"no kernel", "void f(void) {}", "", "its source has no kernel, a __global__ function"},
-		{"two kernels", "__global__ void a() {}\n__global__ void b() {}", "", "its source has several kernels, and entry says which: a, b"},
+		{"two kernels", "__global__ void a() {}\n__global__ void b() {}", "", "its source has several kernels, of which entry selects one: a, b"},
 		{"misspelt", "__global__ void power() {}", "powr", "its source has no kernel 'powr'; it has power"},
 		{"error", "__global__ void f(int *a)\n{\n    a[0] = b;\n}", "", "its source doesn't compile:\n  test.lua:12: error: 'b' was not declared"},
 		{"in a comment", "// __global__ void no()\n/* __global__ void no2() */ __global__ void f(int n /* , int m */) {}", "", ""},

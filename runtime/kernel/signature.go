@@ -192,7 +192,7 @@ func ptxParam(text string) Param {
 // hostParams returns the parameters described by a host library, with two characters each.
 func hostParams(types string, from []declared) (params []Param, err error) {
 	if len(types) != 2*len(from) {
-		return nil, fmt.Errorf("its library tells of %d arguments instead of %d", len(types)/2, len(from))
+		return nil, fmt.Errorf("its library reports %d arguments instead of %d", len(types)/2, len(from))
 	}
 	for i, d := range from {
 		params = append(params, Param{Text: d.text, Class: Class(types[2*i]), Bytes: int(types[2*i+1] - '0')})

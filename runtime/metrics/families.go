@@ -18,7 +18,7 @@ var (
 	txPackets = family{"daqiri.tx.packets", "{packet}", "Packets sent"}
 	rxBytes   = family{"daqiri.rx.bytes", "By", "Bytes received"}
 	txBytes   = family{"daqiri.tx.bytes", "By", "Bytes sent"}
-	dropped   = family{"daqiri.dropped.packets", "{packet}", "Packets that did not go on, by reason: of a queue, a wire or a stage"}
+	dropped   = family{"daqiri.dropped.packets", "{packet}", "Packets that were dropped, by reason: of a queue, a wire or a stage"}
 
 	wirePackets   = family{"daqiri.wire.packets", "{packet}", "Packets on the wire: what a raw interface received, or the simulated wire carried"}
 	wireBytes     = family{"daqiri.wire.bytes", "By", "Bytes on the wire"}

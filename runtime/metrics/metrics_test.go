@@ -53,7 +53,7 @@ func sample() *stats.Ledger {
 		{Kind: stats.Stage, Name: "k.tx", In: 20, Out: 20, Histograms: times("send_time", "put_time", "get_time", "add_time", "copy_time", "file_time")},
 		{Kind: stats.Tap, Name: `a"b\c` + "\nµ", In: 20, InBytes: 200, Out: 20, Histograms: times("handler_time")},
 		{Kind: stats.Writer, Name: "disk", In: 20, Out: 19, Held: 1, Histograms: times("write_stall")},
-	}, Faults: []stats.Fault{{Line: "port.tx.0", Text: "no route", Times: 4}}, Metrics: map[string]float64{"power.max": -2.5},
+	}, QueueErrors: []stats.QueueError{{Line: "port.tx.0", Text: "no route", Times: 4}}, Metrics: map[string]float64{"power.max": -2.5},
 		Process: stats.Process{RSS: 1 << 20, CPUSeconds: 1.5}}
 }
 

@@ -83,7 +83,7 @@ func (c *collector) Export(ctx context.Context, m *metricdata.ResourceMetrics) e
 	switch {
 	case errors.Is(err, context.Canceled): // by Close, which exports once more
 	case err != nil && !c.silent.Swap(true):
-		c.log("warn", fmt.Sprintf("metrics export: %v; the run goes on, and so do the attempts", err))
+		c.log("warn", fmt.Sprintf("metrics export: %v; the run continues, and so do the attempts", err))
 	case err == nil && c.silent.Swap(false):
 		c.log("info", "metrics export: the collector takes metrics again")
 	}

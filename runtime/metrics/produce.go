@@ -121,7 +121,7 @@ func (b *builder) session(s Session) {
 		b.labels = append(slices.Clip(port), labelQueue.String(strconv.Itoa(x.QueueID)))
 		b.line(x)
 	}
-	for _, f := range l.Faults {
+	for _, f := range l.QueueErrors {
 		b.labels = of(labelQueue.String(f.Line), labelFault.String(f.Text))
 		b.counter(faults, f.Times)
 	}

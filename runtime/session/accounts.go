@@ -39,7 +39,7 @@ func (s *Session) snapshot() *stats.Ledger {
 		Source:    s.sourceText,
 	})
 	s.details(l.Lines)
-	l.Faults = account.Errors(s.native)
+	l.QueueErrors = account.Errors(s.native)
 	return l
 }
 

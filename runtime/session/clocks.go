@@ -18,7 +18,7 @@ var stampWords = map[string]string{
 // timedWords describes whether the device or software observes send times.
 var timedWords = map[bool]string{
 	true:  "hardware: the device gets a packet up to 10 ms before its time, and holds it until then by its own clock",
-	false: "software: the queue's thread is awake before the time and looks at the clock until it has come",
+	false: "software: the queue's thread is awake before the time and polls the clock until it has come",
 }
 
 // noteClocks adds the origin of receive times to the report and, if the configuration requests a device's clock, the available clocks.

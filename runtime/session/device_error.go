@@ -22,7 +22,7 @@ type DeviceError struct {
 func (e *DeviceError) Error() string {
 	if e.Abandoned {
 		return fmt.Sprintf("stage %s did not end: for 5 s its device took nothing of what it held, which is lost; "+
-			"hint: look at the disk, the GPU, or the network that it hangs on", e.Stage)
+			"hint: check the disk, the GPU, or the network that it waits for", e.Stage)
 	}
 	if e.Kernel != "" {
 		return fmt.Sprintf("kernel %s: %s", e.Kernel, e.Why)

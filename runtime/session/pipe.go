@@ -115,7 +115,7 @@ func (q *Queue) feeds(s *Session, stages []*Stage) error {
 	}
 	for _, st := range stages {
 		if st.out != nil && st.out.home != nil {
-			return invalid("stage %s: the configuration says what its sources are", st.name)
+			return invalid("stage %s: its sources are defined by the configuration", st.name)
 		}
 		if st.s != s {
 			return invalid("stage %s: it belongs to another session", st.name)

@@ -28,7 +28,7 @@ func parseFlows(v any, tx bool) ([]*Flow, error) {
 	default:
 		p.errorf(at, "%s where a list of flows is expected", n.describe())
 	}
-	return flows, p.faults()
+	return flows, p.err()
 }
 
 // ParseMatch parses a match from decoded values with the keys and checks of rx.flows[].match. Errors are an *Errors; paths start at match.
@@ -39,7 +39,7 @@ func ParseMatch(v any) (*Match, error) {
 	if o := p.object(value{at, p.fromValue(v, at, 0), schema.RXFlowSection.Key("match")}); o.ok() {
 		m = p.match(o, false)
 	}
-	return &m, p.faults()
+	return &m, p.err()
 }
 
 func (p *parser) dynamicFlow(v value, tx bool) *Flow {
@@ -56,7 +56,7 @@ func (p *parser) dynamicFlow(v value, tx bool) *Flow {
 	return f
 }
 
-func (p *parser) faults() error {
+func (p *parser) err() error {
 	if len(p.issues) == 0 {
 		return nil
 	}

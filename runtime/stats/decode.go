@@ -39,14 +39,14 @@ func (list *Histograms) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON decodes a ledger of this schema.
 func (l *Ledger) UnmarshalJSON(data []byte) error {
 	var in struct {
-		Schema  int
-		Clock   string
-		StartNS int64 `json:"start_ns"`
-		Seconds float64
-		Lines   []Line
-		Faults  []Fault
-		Metrics map[string]float64
-		Process Process
+		Schema      int
+		Clock       string
+		StartNS     int64 `json:"start_ns"`
+		Seconds     float64
+		Lines       []Line
+		QueueErrors []QueueError `json:"faults"`
+		Metrics     map[string]float64
+		Process     Process
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (l *Ledger) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("its ledger has schema %d, and this version reads %d", in.Schema, Schema)
 	}
 	l.Clock, l.StartNS, l.EndNS = in.Clock, in.StartNS, in.StartNS+int64(in.Seconds*1e9+0.5)
-	l.Lines, l.Faults, l.Metrics, l.Process = in.Lines, in.Faults, in.Metrics, in.Process
+	l.Lines, l.QueueErrors, l.Metrics, l.Process = in.Lines, in.QueueErrors, in.Metrics, in.Process
 	return nil
 }
 

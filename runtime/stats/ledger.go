@@ -134,13 +134,13 @@ type Process struct {
 
 // Ledger holds all accounts of a session at one time, or between two.
 type Ledger struct {
-	Clock   string // real or virtual
-	StartNS int64  // ns since the epoch: when packets began to move; before that, when the session was opened
-	EndNS   int64  // time of the snapshot, or when receiving had ended and the last packet had left
-	Lines   []Line
-	Faults  []Fault // system errors of queues so far
-	Metrics map[string]float64
-	Process Process
+	Clock       string // real or virtual
+	StartNS     int64  // ns since the epoch: when packets began to move; before that, when the session was opened
+	EndNS       int64  // time of the snapshot, or when receiving had ended and the last packet had left
+	Lines       []Line
+	QueueErrors []QueueError // system errors of queues so far
+	Metrics     map[string]float64
+	Process     Process
 
 	once  sync.Once // protects the fields below
 	index map[string]float64
@@ -149,7 +149,7 @@ type Ledger struct {
 
 // Bare returns the ledger without the index of names, which is ten times as large and rebuilt on demand. It is meant for storing ledgers.
 func (l *Ledger) Bare() *Ledger {
-	return &Ledger{Clock: l.Clock, StartNS: l.StartNS, EndNS: l.EndNS, Lines: l.Lines, Faults: l.Faults, Metrics: l.Metrics,
+	return &Ledger{Clock: l.Clock, StartNS: l.StartNS, EndNS: l.EndNS, Lines: l.Lines, QueueErrors: l.QueueErrors, Metrics: l.Metrics,
 		Process: l.Process}
 }
 
@@ -159,15 +159,15 @@ func (l *Ledger) Seconds() float64 { return float64(l.EndNS-l.StartNS) / 1e9 }
 // MarshalJSON encodes the ledger in a stable order, starting with the schema number.
 func (l *Ledger) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Schema  int                `json:"schema"`
-		Clock   string             `json:"clock"`
-		StartNS int64              `json:"start_ns"`
-		Seconds float64            `json:"seconds"`
-		Lines   []Line             `json:"lines"`
-		Faults  []Fault            `json:"faults,omitempty"`
-		Metrics map[string]float64 `json:"metrics"`
-		Process Process            `json:"process"`
-	}{Schema, l.Clock, l.StartNS, l.Seconds(), l.Lines, l.Faults, l.Metrics, l.Process})
+		Schema      int                `json:"schema"`
+		Clock       string             `json:"clock"`
+		StartNS     int64              `json:"start_ns"`
+		Seconds     float64            `json:"seconds"`
+		Lines       []Line             `json:"lines"`
+		QueueErrors []QueueError       `json:"faults,omitempty"`
+		Metrics     map[string]float64 `json:"metrics"`
+		Process     Process            `json:"process"`
+	}{Schema, l.Clock, l.StartNS, l.Seconds(), l.Lines, l.QueueErrors, l.Metrics, l.Process})
 }
 
 // Imbalance is a line that does not add up: packets that are missing (positive) or counted twice.
@@ -194,9 +194,9 @@ func (l *Ledger) Balance() []Imbalance {
 	return bad
 }
 
-// Since returns the difference between l and an earlier ledger of the same session. Held, the faults and the metrics are l's.
+// Since returns the difference between l and an earlier ledger of the same session. Held, the errors and the metrics are l's.
 func (l *Ledger) Since(before *Ledger) *Ledger {
-	d := &Ledger{Clock: l.Clock, StartNS: before.EndNS, EndNS: l.EndNS, Faults: l.Faults, Metrics: l.Metrics}
+	d := &Ledger{Clock: l.Clock, StartNS: before.EndNS, EndNS: l.EndNS, QueueErrors: l.QueueErrors, Metrics: l.Metrics}
 	d.Process = Process{
 		RSS:         l.Process.RSS,
 		RSSGrowth:   int64(l.Process.RSS - before.Process.RSS),

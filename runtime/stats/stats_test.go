@@ -279,14 +279,14 @@ func TestThresholdCheck(t *testing.T) {
 func TestNoErrors(t *testing.T) {
 	for _, c := range []struct {
 		own    string
-		faults []Fault
+		faults []QueueError
 		want   string
 	}{
 		{"", nil, ""},
-		{"", []Fault{{Line: "port.rx.0", Text: "network is down", Times: 1}, {Line: "port.tx.0", Text: "no route", Times: 4, Send: true}}, "errors == 0: violated (errors = 5)"},
-		{"errors < 6", []Fault{{Times: 5}}, "errors < 6: passed (errors = 5)"},
-		{"errors >= 0", []Fault{{Times: 5}}, "errors >= 0: passed (errors = 5)"},
-		{"errors < 5", []Fault{{Times: 5}}, "errors < 5: violated (errors = 5)"},
+		{"", []QueueError{{Line: "port.rx.0", Text: "network is down", Times: 1}, {Line: "port.tx.0", Text: "no route", Times: 4, Send: true}}, "errors == 0: violated (errors = 5)"},
+		{"errors < 6", []QueueError{{Times: 5}}, "errors < 6: passed (errors = 5)"},
+		{"errors >= 0", []QueueError{{Times: 5}}, "errors >= 0: passed (errors = 5)"},
+		{"errors < 5", []QueueError{{Times: 5}}, "errors < 5: violated (errors = 5)"},
 	} {
 		var ts Thresholds
 		if c.own != "" {
@@ -295,7 +295,7 @@ func TestNoErrors(t *testing.T) {
 			}
 		}
 		var got []string
-		for _, r := range ts.Check(&Ledger{Faults: c.faults}) {
+		for _, r := range ts.Check(&Ledger{QueueErrors: c.faults}) {
 			got = append(got, r.String())
 		}
 		if strings.Join(got, "; ") != c.want {

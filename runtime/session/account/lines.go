@@ -139,8 +139,8 @@ func readHistogram(to *stats.Histogram, from *native.Histogram) {
 }
 
 // Errors returns the errors of the queues' sockets.
-func Errors(n *native.Session) []stats.Fault {
-	var list []stats.Fault
+func Errors(n *native.Session) []stats.QueueError {
+	var list []stats.QueueError
 	found := n.Faults()
 	for i := range found {
 		list = append(list, queueError(&found[i]))
@@ -148,8 +148,8 @@ func Errors(n *native.Session) []stats.Fault {
 	return list
 }
 
-func queueError(n *native.Fault) stats.Fault {
-	f := stats.Fault{Send: n.Send(), Times: n.N, Text: "other errors"}
+func queueError(n *native.Fault) stats.QueueError {
+	f := stats.QueueError{Send: n.Send(), Times: n.N, Text: "other errors"}
 	line := stats.Line{Kind: stats.Rx, Name: n.Name(), QueueID: int(n.QueueID)}
 	if f.Send {
 		line.Kind = stats.Tx

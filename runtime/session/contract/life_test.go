@@ -318,7 +318,7 @@ func hammer(t *testing.T, direct bool, me *task.Task) error {
 	return nil
 }
 
-// TestVirtualRunsRepeat runs traffic over a wire with faults several times and checks that the same packets arrive at the same times.
+// TestVirtualRunsRepeat runs traffic over a lossy wire several times and checks that the same packets arrive at the same times.
 func TestVirtualRunsRepeat(t *testing.T) {
 	var want []int64
 	for round := range 20 {

@@ -96,7 +96,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenTellsAllFaults(t *testing.T) {
+func TestOpenReportsAllObstacles(t *testing.T) {
 	cfg, _, err := spec.ParseText("rx.yaml", fill(map[string]string{"LOOPBACK": "hw", "CORE": "1000"}), spec.Options{})
 	if err != nil {
 		t.Fatal(err)

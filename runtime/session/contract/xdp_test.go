@@ -57,7 +57,7 @@ func link(args string) error {
 func (b *bench) await(name string, want float64) error {
 	for until := b.deadline(); b.figure(name) != want; {
 		if b.me.Now() > until {
-			return fmt.Errorf("%s: got %v, want %v\n%v", name, b.figure(name), want, b.s.Ledger().Faults)
+			return fmt.Errorf("%s: got %v, want %v\n%v", name, b.figure(name), want, b.s.Ledger().QueueErrors)
 		}
 		if _, err := b.me.Wait(b.me.Now() + int64(time.Millisecond)); err != nil {
 			return err
@@ -116,7 +116,7 @@ func TestXDPSendDown(t *testing.T) {
 			}
 		}
 		var faults []string
-		for _, f := range b.s.Ledger().Faults {
+		for _, f := range b.s.Ledger().QueueErrors {
 			faults = append(faults, f.Text)
 		}
 		if !strings.Contains(strings.Join(faults, ", "), "network is down") {
@@ -142,7 +142,7 @@ func TestXDPReplaced(t *testing.T) {
 			return err
 		}
 		said := map[string]string{}
-		for _, f := range b.s.Ledger().Faults {
+		for _, f := range b.s.Ledger().QueueErrors {
 			said[f.Line] += f.Text
 		}
 		for _, line := range []string{"a.tx.0", "b.rx.0"} {

@@ -37,16 +37,16 @@ func (e *OpenError) Unwrap() []error {
 // checker collects settings that are valid but cannot be opened.
 type checker struct {
 	cfg    *spec.Config
-	faults []spec.Issue
+	issues []spec.Issue
 }
 
-func (c *checker) fault(at spec.Source, format string, args ...any) {
-	c.faults = append(c.faults, at.Errorf(format, args...))
+func (c *checker) errorf(at spec.Source, format string, args ...any) {
+	c.issues = append(c.issues, at.Errorf(format, args...))
 }
 
 // missing reports a feature that is not implemented.
 func (c *checker) missing(at spec.Source, what string) {
-	c.fault(at, "%s not in this version", what)
+	c.errorf(at, "%s not in this version", what)
 }
 
 // Obstacles returns the reasons why this build of the program cannot open a valid configuration, regardless of the machine, each with its position in
@@ -105,7 +105,7 @@ func Check(cfg *spec.Config) []spec.Issue {
 		c.missing(cfg.Key("loopback"), "loopback inside the network card is")
 	}
 	if len(cfg.Interfaces) == 0 {
-		c.fault(cfg.Source, "interfaces: there is none to open")
+		c.errorf(cfg.Source, "interfaces: there is none to open")
 	}
 	for _, r := range cfg.MemoryRegions {
 		c.region(r)
@@ -114,12 +114,12 @@ func Check(cfg *spec.Config) []spec.Issue {
 		c.iface(i)
 	}
 	c.endpoints()
-	return c.faults
+	return c.issues
 }
 
 func (c *checker) region(r *spec.MemoryRegion) {
 	if !r.Owned {
-		c.fault(r.Key("owned"), "externally owned memory is not supported")
+		c.errorf(r.Key("owned"), "externally owned memory is not supported")
 	}
 }
 
@@ -131,7 +131,7 @@ func (c *checker) iface(i *spec.Interface) {
 		if !i.Socket() {
 			at = i.Key("address")
 		}
-		c.fault(at, "engine %s can't run on the virtual clock", i.EngineName())
+		c.errorf(at, "engine %s can't run on the virtual clock", i.EngineName())
 	}
 	if i.RX != nil {
 		c.rx(i.RX)
@@ -147,7 +147,7 @@ func (c *checker) rx(rx *spec.RX) {
 	}
 	for _, f := range rx.Flows {
 		if f.ID == 0 && len(f.Transforms()) > 0 {
-			c.fault(f.Key("id"), "a flow with %s needs an id other than 0: packets are known by it", f.Transforms()[0].Type)
+			c.errorf(f.Key("id"), "a flow with %s needs an id other than 0: packets are known by it", f.Transforms()[0].Type)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (c *checker) rx(rx *spec.RX) {
 func (c *checker) tx(i *spec.Interface, tx *spec.TX) {
 	for _, q := range tx.Queues {
 		if len(q.Offloads) > 0 && i.Socket() {
-			c.fault(q.Key("offloads"), "a socket sends no Ethernet header that could be filled in")
+			c.errorf(q.Key("offloads"), "a socket sends no Ethernet header that could be filled in")
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (c *checker) endpoints() {
 			continue
 		}
 		if first := owner[local.String()]; first != nil {
-			c.fault(i.SocketConfig.Key("local_addr"), "%s is the address of interface %s already", local, first.Name)
+			c.errorf(i.SocketConfig.Key("local_addr"), "%s is the address of interface %s already", local, first.Name)
 			continue
 		}
 		owner[local.String()] = i

@@ -92,27 +92,27 @@ func PlanCores(cfg *spec.Config, want Cores, host task.CPUs) (CorePlan, []spec.I
 		}
 	}
 	plan := CorePlan{of: map[*spec.Queue]int{}}
-	given, fault := plan.choose(asked, want, host)
-	if fault != nil {
-		return plan, []spec.Issue{*fault}
+	given, issue := plan.choose(asked, want, host)
+	if issue != nil {
+		return plan, []spec.Issue{*issue}
 	}
-	var faults []spec.Issue
+	var issues []spec.Issue
 	for _, q := range queues {
 		core := -1
 		if q.CPUCore >= 0 {
 			core = given[slices.Index(asked, q.CPUCore)]
 		}
 		if core >= 0 && !host.Has(core) {
-			faults = append(faults, q.Key("cpu_core").Errorf(
+			issues = append(issues, q.Key("cpu_core").Errorf(
 				"core %d is not one that this process may use (%s); hint: --cores auto", core, FormatCores(host.List())))
 		}
 		plan.of[q] = core
 	}
-	return plan, faults
+	return plan, issues
 }
 
 // choose maps each core of the file to one of this host.
-func (p *CorePlan) choose(asked []int, want Cores, host task.CPUs) (given []int, fault *spec.Issue) {
+func (p *CorePlan) choose(asked []int, want Cores, host task.CPUs) (given []int, issue *spec.Issue) {
 	switch {
 	case want.Auto:
 		free := host.List()

@@ -50,7 +50,7 @@ interfaces:
 	Key{Name: "log_level", Type: TypeChoice, Choices: []string{"trace", "debug", "info", "warn", "error", "critical", "off"}, AnyCase: true, Default: "warn",
 		Words: "The level from which on the program logs, from the open on. Where the key is absent, or the command line has `--log-level`, the level stays as it is."},
 	Key{Name: "drain", Type: TypeDuration, Unit: "ns", Default: "2s",
-		Words: "How long the end of a session goes on sending what is queued, at most; what is left then counts as `stopped`. `--drain` overrides it."},
+		Words: "How long the end of a session continues to send what is queued, at most; what is left then counts as `stopped`. `--drain` overrides it."},
 	Key{Name: "debug", Type: TypeBoolean, Default: false, NoEffect: "has no effect; use log_level"},
 	Key{Name: "loopback", Type: TypeMap, Map: loopbackSection, Choices: []string{"", "sw", "hw"},
 		Words: "`sw` serves raw interfaces by engine loop, in memory, and the map describes its wire. `hw` is loopback inside the network card, " +
@@ -64,7 +64,7 @@ interfaces:
 	Key{Name: "interfaces", Type: TypeList, Items: TypeMap, Map: interfaceSection, Required: true, Words: "The ports and endpoints, at least one."},
 )
 
-var loopbackSection = section("loopback", "The wire of engine loop. Its faults depend on `seed` alone: the same packets are lost in every run.", []string{`
+var loopbackSection = section("loopback", "The wire of engine loop. Its losses and other changes depend on `seed` alone: the same packets are lost in every run.", []string{`
 loopback:
   mode: sw
   clock: virtual
@@ -77,7 +77,7 @@ loopback:
   rate: 10Gbit/s
 `},
 	Key{Name: "mode", Type: TypeChoice, Choices: []string{"sw"}, Required: true, Words: "Raw interfaces are served by engine loop."},
-	Key{Name: "seed", Type: TypeInteger, Lo: 0, Hi: math.MaxInt64, Default: 0, Words: "What the wire's faults are drawn from."},
+	Key{Name: "seed", Type: TypeInteger, Lo: 0, Hi: math.MaxInt64, Default: 0, Words: "The seed of the wire's random numbers."},
 	Key{Name: "clock", Type: TypeChoice, Choices: []string{"real", "virtual"}, Default: "real",
 		Words: "`virtual`: time moves when all tasks wait, so that a run takes as long as it computes and is the same each time. Engines loop and pcap have it."},
 	Key{Name: "loss", Type: TypeProbability, Words: "The probability that a packet is lost (`wire_loss`)."},

@@ -62,7 +62,7 @@ replay: {pps: 100000}
 	Key{Name: "rate", Type: TypeRate, Unit: "bit/s", Words: "The rate of frames without FCS, instead of the capture's gaps."},
 	Key{Name: "pps", Type: TypePositive, Unit: "packets/s", Words: "Packets per second, instead of the capture's gaps."},
 	Key{Name: "loops", Type: TypeInteger, Lo: 1, Hi: math.MaxInt64, Choices: []string{LoopsForever}, Default: 1,
-		Words: "How often it is replayed. Each time goes on a mean gap after the one before. A FIFO and standard input are read once."},
+		Words: "How often it is replayed. Each replay continues a mean gap after the one before. A FIFO and standard input are read once."},
 )
 
 // RXSection has the keys of rx.
@@ -79,11 +79,11 @@ rx:
 `},
 	Key{Name: "flow_isolation", Type: TypeBoolean, Default: false, Where: "raw",
 		Words: "Queues get only what a flow matches. The rest goes to the kernel where the device or its driver can do that, else it is dropped as " +
-			"`no_flow`; the report says which. `false`: what no flow matches goes to the first queue."},
+			"`no_flow`; the report states which. `false`: what no flow matches goes to the first queue."},
 	Key{Name: "dynamic_flow_capacity", Type: TypeInteger, Lo: 0, Hi: MaxCount, Default: 0, Unit: "flows", Where: "raw",
 		NoEffect: "has no effect: there is room for flows as they come"},
 	Key{Name: "hardware_timestamps", Type: TypeBoolean, Default: false,
-		Words: "Asks for the device's receive times, which engine dpdk has where the card does. Elsewhere times are the kernel's or the program's, as the report says."},
+		Words: "Asks for the device's receive times, which engine dpdk has where the card does. Elsewhere times are the kernel's or the program's, as the report states."},
 	Key{Name: "queues", Type: TypeList, Items: TypeMap, Map: rxQueueSection, Required: true, Words: "The receive queues, at least one."},
 	Key{Name: "flows", Type: TypeList, Items: TypeMap, Map: RXFlowSection, Where: "raw", Words: "Which packets go to which queue."},
 	Key{Name: "flex_items", Type: TypeList, Items: TypeMap, Map: flexSection, Where: "raw", Words: "Places in UDP payloads that flows can match."},
@@ -100,7 +100,7 @@ tx:
   - {name: tagged, id: 1, match: {udp_dst: 7000}, action: {type: vlan_push, vlan_id: 100}}
 `},
 	Key{Name: "accurate_send", Type: TypeBoolean, Default: false,
-		Words: "Asks for the device to keep the send times of packets, which engine dpdk can where the card does. Elsewhere the queue's thread keeps them, as the report says."},
+		Words: "Asks for the device to keep the send times of packets, which engine dpdk can where the card does. Elsewhere the queue's thread keeps them, as the report states."},
 	Key{Name: "queues", Type: TypeList, Items: TypeMap, Map: txQueueSection, Required: true, Words: "The transmit queues, at least one."},
 	Key{Name: "flows", Type: TypeList, Items: TypeMap, Map: txFlowSection, Where: "raw", Words: "Which packets get which headers."},
 )

@@ -51,7 +51,7 @@ reorder_configs:
 		Words: "Who moves the payloads: `cpu` in regions of kind " + JoinOr(KindsFor("cpu")) + ", `gpu` in those of kind " + JoinOr(KindsFor("gpu")) + ". With " +
 			"`--memory host` both are on the CPU."},
 	Key{Name: "reorder_engine", Type: TypeChoice, Choices: []string{"sw", "hw"}, Default: "sw", Words: "`hw`, the network card, can't be opened in this version."},
-	Key{Name: "cyclic_sequence", Type: TypeBoolean, Default: false, Words: "Whether the sequence number begins anew; `reorder_engine: hw` needs it. `sw` follows it either way."},
+	Key{Name: "cyclic_sequence", Type: TypeBoolean, Default: false, Words: "Whether the sequence number starts again at 0; `reorder_engine: hw` needs it. `sw` follows it either way."},
 	Key{Name: "missing_action", Type: TypeChoice, Choices: []string{"drop", "passthrough"}, Default: "passthrough",
 		Words: "Of batches that are not complete: `passthrough` hands them over with gaps, `drop` drops them as `incomplete`."},
 	Key{Name: "memory_region", Type: TypeFilled, Required: true, Words: "The region of the aggregates: a buffer holds a batch."},

@@ -28,7 +28,7 @@ socket_config:                          # the older form of addresses
 	Key{Name: "local_addr", Type: TypeEndpoint, When: "for a server, and on roce",
 		Words: "Where the endpoint is: `udp://HOST:PORT`, `tcp://` or `roce://`; an IPv6 address has brackets, a name is resolved at the open. A UDP server's multicast group is joined."},
 	Key{Name: "remote_addr", Type: TypeEndpoint, When: "for a client of tcp or udp",
-		Words: "The peer. A UDP server with one sends there; without one to the peer that it heard last.", NoEffect: "has no effect on a tcp server"},
+		Words: "The peer. A UDP server with one sends there; without one to the sender of the last datagram.", NoEffect: "has no effect on a tcp server"},
 	Key{Name: "local_ip", Type: TypeText, Words: "The older form of `local_addr`: its scheme is that of the other end, or of the file's other endpoints. A client's may stand alone."},
 	Key{Name: "local_port", Type: TypeInteger, Lo: 0, Hi: maxU16, Default: 0, Words: "The port to `local_ip`; 0: the kernel's choice. A client's may stand alone."},
 	Key{Name: "remote_ip", Type: TypeText, Words: "The older form of `remote_addr`."},
