@@ -36,7 +36,7 @@ func TestReorderPlans(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if _, err := b.s.Pipe([]*session.Queue{b.rx}, first); err == nil || !strings.Contains(err.Error(), "the configuration says") {
+		if _, err := b.s.Pipe([]*session.Queue{b.rx}, first); err == nil || !strings.Contains(err.Error(), "its sources are defined by the configuration") {
 			t.Errorf("its sources again: %v", err)
 		}
 		if err := b.s.Start(b.me); err != nil {
