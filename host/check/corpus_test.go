@@ -43,7 +43,7 @@ func TestNoFalseAlarms(t *testing.T) {
 
 // TestScriptsInTests checks the scripts in txtar test scripts, except those that are expected to fail.
 func TestScriptsInTests(t *testing.T) {
-	files, err := filepath.Glob(root + "/tests/script/*.txtar")
+	files, err := filepath.Glob(root + "/tests/cli/script/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ daqiri:
         - {name: rx, id: 0, cpu_core: 2, batch_size: 64, timeout_us: 1000, memory_regions: [packets]}
 `
 
-// ofMachine reports whether a row reads only files. The other rows query the kernel and are tested in a network namespace (tests/doctor_test.go).
+// ofMachine reports whether a row reads only files. The other rows query the kernel and are tested in a network namespace (tests/network/doctor_test.go).
 func ofMachine(f Finding) bool {
 	return !slices.Contains([]string{"features", "joined packets", "time", "files", "open files", "locked memory"}, f.Row)
 }

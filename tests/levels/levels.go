@@ -35,16 +35,22 @@ type Selection struct {
 	Split    bool           // run the tests of each file in a process of their own, several at a time
 }
 
+// Programs are the packages that test whole programs. The tests of each file run in a process of their own.
+var Programs = []string{"tests/cli", "tests/files", "tests/gpu", "tests/gpunetio", "tests/harness", "tests/network", "tests/reorder"}
+
 // Apart are packages whose tests have selections of their own.
-var Apart = []string{"tests", "tests/units", "tests/vm"}
+var Apart = append([]string{"tests/units", "tests/vm"}, Programs...)
 
 // DeepOnly are the tests that `make test` leaves to `make test-deep`, by package.
 var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"tests/units", `^TestNative(Variants)?$/^(plain|tsan|msan|arm64)`, "C units of other variants than asan+ubsan"},
 	{"tests/units", `^TestManyCases$`, "100,000 random streams of blocks, and of heaps"},
-	{"tests", `^TestArm64`, "emulated arm64"},
-	{"tests", `^Test(DPDKReleases|BPFObject|PTX|GnDevice)$`, "needs other releases of DPDK, or clang"},
-	{"tests", `^Test(Release|GPUSuite)$`, "builds packages for other machines"},
+	{"tests/cli", `^TestArm64`, "emulated arm64"},
+	{"tests/cli", `^TestRelease$`, "builds packages for other machines"},
+	{"tests/gpu", `^TestGPUSuite$`, "builds packages for other machines"},
+	{"tests/gpu", `^TestPTX$`, "needs clang"},
+	{"tests/gpunetio", `^TestGnDevice$`, "needs clang"},
+	{"tests/network", `^Test(DPDKReleases|BPFObject)$`, "needs other releases of DPDK, or clang"},
 	{"tests/structure", `^TestEngineLayersRebuild$`, "builds the engine for each header"},
 	{"tests/language", `^TestLanguage`, "builds vale"},
 	{"tests/vm", `.`, "virtual machines"},
@@ -108,8 +114,11 @@ func Skip(pkg string, race bool) string {
 	return strings.Join(patterns, "|")
 }
 
-// concurrent are the files of tests whose programs run goroutines beside the session: they run with the race detector, too.
+// concurrent are the files of tests whose programs run goroutines beside the session: they run with the race detector, too. raced are
+// their packages.
 var concurrent = regexp.MustCompile(`^(attach|cli|death|groups|internal|metrics|program|prometheus|prompt|report|s3|timed)_test\.go$`)
+
+var raced = []string{"tests/cli", "tests/files", "tests/harness", "tests/network"}
 
 // wait is how many tests run at once in processes whose tests wait more than they work.
 const wait = 4
@@ -120,15 +129,16 @@ func Selections(level Level) []Selection {
 		return []Selection{
 			{},
 			{Packages: []string{"tests/units"}, Parallel: wait, Usual: 4 * time.Minute},
-			{Packages: []string{"tests"}, Split: true, Parallel: wait},
+			{Packages: Programs, Split: true, Parallel: wait},
 		}
 	}
 	list := []Selection{
 		{Tag: "race", Flags: []string{"-race"}, Threads: true},
-		{Tag: "race", Packages: []string{"tests"}, Flags: []string{"-race"}, Files: concurrent, Split: true, Parallel: wait},
+		{Tag: "race", Packages: raced, Flags: []string{"-race"}, Files: concurrent, Split: true, Parallel: wait},
 		{Packages: []string{"tests/vm"}, Slots: 2, Usual: 10 * time.Minute},
-		{Tag: "arm64", Packages: []string{"tests"}, Run: `^TestArm64`, Usual: 4 * time.Minute},
-		{Tag: "others", Packages: []string{"tests"}, Run: `^Test(DPDKReleases|BPFObject|PTX|Release|GPUSuite|Require)$`, Usual: 3 * time.Minute},
+		{Tag: "arm64", Packages: []string{"tests/cli"}, Run: `^TestArm64`, Usual: 4 * time.Minute},
+		{Tag: "others", Packages: []string{"tests/cli", "tests/gpu", "tests/gpunetio", "tests/harness", "tests/network"},
+			Run: `^Test(DPDKReleases|BPFObject|PTX|GnDevice|Release|GPUSuite|Require)$`, Usual: 2 * time.Minute},
 		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestManyCases$`, Usual: 4 * time.Minute},
 		{Packages: []string{"tests/structure"}, Run: `^TestEngineLayersRebuild$`, Usual: 2 * time.Minute},
 		{Packages: []string{"tests/language"}, Run: `^TestLanguage`},

@@ -15,8 +15,8 @@ func TestOf(t *testing.T) {
 		pkg, pattern string
 		want         Level
 	}{
-		{"./tests", "^TestGnOrder$/^whole$", Test},
-		{"./tests", "TestArm64", Deep},
+		{"./tests/gpunetio", "^TestGnOrder$/^whole$", Test},
+		{"./tests/cli", "TestArm64", Deep},
 		{"./tests/units", "^TestNative$/^plain$/^ring$", Deep},
 		{"./tests/units", "^TestNative$/^asan+ubsan$/^ring$", Test},
 		{"./tests/units", "TestNative", Test},

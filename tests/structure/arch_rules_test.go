@@ -21,7 +21,7 @@ func TestArchitectureRules(t *testing.T) {
 		{"same package of bindings", "bindings/lua51/a.go", ownImport + `/bindings/lua51/pattern"`, ""},
 		{"same folder", "runtime/session/s.go", ownImport + `/runtime/spec"`, ""},
 		{"name with the same start", "cmd/x/main.go", ownImport + `/hostile"`, "cmd/ may import host"},
-		{"tests reach in", "tests/x_test.go", ownImport + `/runtime/session"`, "tests/ may import host/cli"},
+		{"tests reach in", "tests/cli/x_test.go", ownImport + `/runtime/session"`, "tests/ may import host/cli"},
 		{"cgo above native", "runtime/session/a.go", `package p; import "C"`, "only native/ may"},
 		{"a folder of native", "runtime/session/a.go", ownImport + `/native/core"`, "are native's"},
 		{"a folder of native in the baselines", baselines + "/a.go", ownImport + `/native/core"`, ""},

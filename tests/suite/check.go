@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/daqiri/daqiri-run/tests/levels"
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
@@ -163,7 +164,7 @@ func chosen(packages []listed, files []string, past *history) (near, left []stri
 		}
 	}
 	took := func(dir string) time.Duration {
-		if dir == "tests" { // whole programs, in groups
+		if slices.Contains(levels.Programs, dir) { // in groups
 			return time.Hour
 		}
 		return past.last(tree.Module+"/"+dir, 5*time.Second)

@@ -44,16 +44,16 @@ func TestChosen(t *testing.T) {
 		{"c", []string{"b"}, []string{"a", "b"}, true},
 		{"d", nil, nil, true},
 		{"untested", []string{"a"}, []string{"a"}, false},
-		{"tests", []string{"c"}, []string{"a", "b", "c"}, true},
+		{"tests/cli", []string{"c"}, []string{"a", "b", "c"}, true},
 	}
 	h := &history{took: map[string]cost{}, new: map[string]cost{}}
 	near, left := chosen(packages, []string{"a/x.go"}, h)
-	if !slices.Equal(near, []string{"a", "b", "c"}) || !slices.Equal(left, []string{"tests"}) {
+	if !slices.Equal(near, []string{"a", "b", "c"}) || !slices.Equal(left, []string{"tests/cli"}) {
 		t.Errorf("%v, left %v", near, left)
 	}
 	h.took[tree.Module+"/b"] = cost{Seconds: (checkBudget + time.Second).Seconds()}
 	near, left = chosen(packages, []string{"a/x.go"}, h)
-	if !slices.Equal(near, []string{"a", "c"}) || !slices.Equal(left, []string{"b", "tests"}) {
+	if !slices.Equal(near, []string{"a", "c"}) || !slices.Equal(left, []string{"b", "tests/cli"}) {
 		t.Errorf("b is slow: %v, left %v", near, left)
 	}
 	if near, _ := chosen(packages, []string{"README.md"}, h); len(near) != 0 {

@@ -1,5 +1,5 @@
 // Package fake gives tests network cards that no machine has to have: a library that stands in for libibverbs (../verbs).
-// dpdk_nic_test.go has that for DPDK.
+// tests/network/dpdk_nic_test.go has that for DPDK.
 //
 // It may import the standard library, and only tests import it.
 package fake

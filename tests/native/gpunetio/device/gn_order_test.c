@@ -1,8 +1,8 @@
 // gn_order_test.c: the rules of order of gn_ring.h, one case each: bytes that are no atomics, written on one
 // side and read on the other, with random delays. DQ_GN_SIGNALS: how many of each (10^8 takes minutes).
 //
-// Under the thread sanitizer each release and acquire that is left out is a race: tests/gn_test.go builds
-// this without one at a time, and each such build has to fail.
+// Under the thread sanitizer each release and acquire that is left out is a race:
+// tests/gpunetio/gpunetio_test.go builds this without one at a time, and each such build has to fail.
 #include "gn_rig.h"
 
 #include <time.h>
