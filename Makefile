@@ -29,8 +29,8 @@ endef
 $(DPDK_LIB): $(DPDK_SOURCES) $(DPDK_HEADERS)
 	$(CC) $(DPDK_CFLAGS) -Inative $(DPDK_INCLUDE) $(DPDK_SOURCES) -o $@ $(DPDK_LINK)
 
-run: build ## record traffic with scripts/capture.lua
-	./daqiri-run scripts/capture.lua
+run: build ## record traffic with scripts/network/capture.lua
+	./daqiri-run scripts/network/capture.lua
 
 # What each level runs: tests/levels. Failed tests are run again, which the last lines show; FLAKY=0 turns that off.
 SUITE := $(GO) run ./tests/suite
@@ -71,7 +71,7 @@ gpu-suite: ## make build/gpu-suite, which shows on a machine with a GPU, without
 	$(GO) test -c -ldflags '-s -w' -o $(GPU_SUITE)/session.test ./runtime/session/contract
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -Inative -Itests/native -o $(GPU_SUITE)/check tests/gpu/kernels/check.c native/kernels/*.c -ldl -lm
 	gzip $(GPU_SUITE)/*
-	cp scripts/gpu_*.golden $(GPU_SUITE)
+	cp scripts/gpu/gpu_*.golden $(GPU_SUITE)
 	$(GO) build -ldflags '-s -w' -o $(BUILD)/gpu-suite ./tests/gpu/suite
 	rm -f $(GPU_SUITE)/*
 	@ls -l $(BUILD)/gpu-suite

@@ -28,7 +28,7 @@ func find(word string) (found, bool) {
 	switch {
 	case err == nil && !info.IsDir():
 		return found{path: word}, true
-	case slices.Contains(shippedScripts(), name):
+	case slices.Contains(scripts.Names(), name):
 		return shipped(name), true
 	}
 	return found{path: word}, err == nil
@@ -56,15 +56,9 @@ func (f found) describe() (script.Description, error) {
 	return script.Describe(f.path, text)
 }
 
-// shippedScripts lists the files of shipped scripts.
-func shippedScripts() []string {
-	names, _ := fs.Glob(scripts.Files, "*.lua") // the pattern is valid
-	return names
-}
-
 // scriptWords lists the names of shipped scripts.
 func scriptWords() []string {
-	names := shippedScripts()
+	names := scripts.Names()
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, ".lua")
 	}

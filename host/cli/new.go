@@ -180,7 +180,7 @@ func (f *newFlags) copy(name string) (lua, yaml string, err error) {
 		return "", "", exit.Fail(exit.Script, err)
 	}
 	base := filepath.Base(name)
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "scripts/"+from.path, base+".lua"), "-- "+from.path+":", "-- "+base+".lua:")
+	text = strings.ReplaceAll(text, "-- "+from.path+":", "-- "+base+".lua:")
 	config := d.Configuration()
 	if config == "" {
 		if len(f.interfaces) > 0 {

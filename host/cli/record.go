@@ -12,13 +12,13 @@ import (
 	"github.com/daqiri/daqiri-run/host/state"
 )
 
-// recordFlags are the flags of record that are passed as arguments to scripts/record.lua.
+// recordFlags are the flags of record that are passed as arguments to scripts/files/record.lua.
 type recordFlags struct {
 	write, seconds, size, rotate string
 	longest                      uint64
 }
 
-// newRecord returns the command "record", which runs scripts/record.lua.
+// newRecord returns the command "record", which runs scripts/files/record.lua.
 func newRecord(g *state.Global) *cobra.Command {
 	var f runFlags
 	var r recordFlags

@@ -47,7 +47,7 @@ func decoded(t *testing.T, text string) any {
 func TestSchema(t *testing.T) {
 	s := compiled(t)
 	docs := documents(t)
-	files, err := filepath.Glob("../../scripts/*.yaml")
+	files, err := filepath.Glob("../../scripts/*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no configurations of scripts: ", err)
 	}

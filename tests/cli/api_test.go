@@ -50,7 +50,7 @@ api.shutdown()
 func TestReferenceHeaders(t *testing.T) {
 	harness.Need(t, "tshark")
 	dir := t.TempDir()
-	script, config := filepath.Join(dir, "headers.lua"), filepath.Join(tree.Root, "scripts", "virtual.yaml")
+	script, config := filepath.Join(dir, "headers.lua"), filepath.Join(tree.Root, "scripts/loop/virtual.yaml")
 	if err := os.WriteFile(script, []byte(headerScript), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -307,7 +307,7 @@ func withS3(b *benchRun) {
 // shippedCapture is a capture of the golden scripts.
 func shippedCapture(t *testing.T) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(tree.Root, "scripts/capture.files.d/captures/*.pcap"))
+	found, err := filepath.Glob(filepath.Join(tree.Root, "scripts/network/capture.files.d/captures/*.pcap"))
 	if err != nil || len(found) == 0 {
 		t.Fatal(found, err)
 	}

@@ -236,7 +236,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// scripts/capture.lua records what this project did not send: every datagram, byte for byte, in order, and the ledger
+// scripts/network/capture.lua records what this project did not send: every datagram, byte for byte, in order, and the ledger
 // says as many.
 func TestCaptureRecordsOthers(t *testing.T) {
 	const datagrams = 2000
@@ -244,7 +244,7 @@ func TestCaptureRecordsOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/capture.lua"))
+	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/network/capture.lua"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestReadmeScript(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	config, err := filepath.Abs(filepath.Join(tree.Root, "scripts/virtual.yaml"))
+	config, err := filepath.Abs(filepath.Join(tree.Root, "scripts/loop/virtual.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestDocumentBlocks(t *testing.T) {
 				}
 			}
 			for _, name := range []string{"forward.yaml"} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(tree.Read(t, "scripts/"+name)), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(tree.Read(t, "scripts/network/"+name)), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

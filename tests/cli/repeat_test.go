@@ -47,7 +47,7 @@ func TestVirtualClockRepeats(t *testing.T) {
 func virtualScripts(t *testing.T) []string {
 	t.Helper()
 	var paths []string
-	for _, name := range []string{"capture", "flows", "forward", "generate", "receive", "tasks", "timed_send", "wire_faults"} {
+	for _, name := range []string{"network/capture", "network/flows", "network/forward", "network/generate", "network/receive", "loop/tasks", "loop/timed_send", "loop/wire_faults"} {
 		path, err := filepath.Abs(filepath.Join(tree.Root, "scripts", name+".lua"))
 		if err != nil {
 			t.Fatal(err)

@@ -37,12 +37,12 @@ func TestGPUFaults(t *testing.T) {
 		{"a launch fails", "fail=3", 4, []string{"stage blocks: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", harness.Balanced}, nil},
 		{"a kernel never ends", "hang=3", 4, []string{" did not end: for 5 s its device took nothing", ".stopped: ", harness.Balanced}, nil},
 	}
-	endAsTold(t, cases, filepath.Join(tree.Root, "scripts/gpu_reorder.lua"), "--memory", "gpu", "--clock", "real", "--loss", "0", "--packets", "20000")
+	endAsTold(t, cases, filepath.Join(tree.Root, "scripts/gpu/gpu_reorder.lua"), "--memory", "gpu", "--clock", "real", "--loss", "0", "--packets", "20000")
 }
 
 // TestGPUMissing: a region names a GPU that this host doesn't have.
 func TestGPUMissing(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(tree.Root, "scripts/gpu_reorder.lua"))
+	text, err := os.ReadFile(filepath.Join(tree.Root, "scripts/gpu/gpu_reorder.lua"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +161,9 @@ func endAsTold(t *testing.T, cases []gpuFault, args ...string) {
 
 // TestGPUKernel: the shipped script gives on a GPU what it gives on the host.
 func TestGPUKernel(t *testing.T) {
-	want := tree.Read(t, "scripts/gpu_kernel.golden")
+	want := tree.Read(t, "scripts/gpu/gpu_kernel.golden")
 	for _, fault := range []string{"", "delay_us=50"} {
-		out, code := harness.OnGPU(t, fault, filepath.Join(tree.Root, "scripts/gpu_kernel.lua"), "--memory", "gpu")
+		out, code := harness.OnGPU(t, fault, filepath.Join(tree.Root, "scripts/gpu/gpu_kernel.lua"), "--memory", "gpu")
 		if code != 0 || !strings.HasPrefix(out, want) {
 			t.Errorf("%q: exit code %d, want %q:\n%s", fault, code, want, out)
 		}

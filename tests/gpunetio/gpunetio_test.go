@@ -128,12 +128,12 @@ func TestGnDoca(t *testing.T) {
 
 // TestGnScripts: the shipped scripts give on a GPU, whose part the stand-ins play, what they give on the host.
 func TestGnScripts(t *testing.T) {
-	scripts, err := filepath.Glob(filepath.Join(tree.Root, "scripts/gn_*.lua"))
+	scripts, err := filepath.Glob(filepath.Join(tree.Root, "scripts/gpunetio/gn_*.lua"))
 	if err != nil || len(scripts) == 0 {
 		t.Fatal("no scripts", err)
 	}
 	for _, script := range scripts {
-		want := tree.Read(t, "scripts/"+strings.TrimSuffix(filepath.Base(script), ".lua")+".golden")
+		want := tree.Read(t, "scripts/gpunetio/"+strings.TrimSuffix(filepath.Base(script), ".lua")+".golden")
 		args := []string{"--memory", "gpu"}
 		if filepath.Base(script) == "gn_send_wait_time.lua" { // a kernel that begins late, on a busy machine, has nothing to wait for
 			args = append(args, "--ahead", "1000")
@@ -147,7 +147,7 @@ func TestGnScripts(t *testing.T) {
 
 // TestGnPutBw: what the client puts arrives, whoever posts it and whoever moves the ring.
 func TestGnPutBw(t *testing.T) {
-	script := filepath.Join(tree.Root, "scripts/gn_put_bw.lua")
+	script := filepath.Join(tree.Root, "scripts/gpunetio/gn_put_bw.lua")
 	for _, args := range [][]string{{"--scope", "warp"}, {"--proxy"}, {"--scope", "warp", "--proxy"}} {
 		out, code := harness.OnGPU(t, "", script, append(args, "--memory", "gpu", "--bytes", "512", "--messages", "150")...)
 		if code != 0 || !strings.Contains(out, "Validation successful! Data received correctly from client.\n") {
@@ -239,12 +239,12 @@ func TestGnFaultEnds(t *testing.T) {
 // can't be started there says why.
 func TestGnProcess(t *testing.T) {
 	for script, apart := range map[string]bool{"gn_receive": true, "gn_write_lat": false} {
-		out, code := harness.OnGPU(t, "", "--summary", "full", filepath.Join(tree.Root, "scripts", script+".lua"), "--memory", "gpu")
+		out, code := harness.OnGPU(t, "", "--summary", "full", filepath.Join(tree.Root, "scripts/gpunetio", script+".lua"), "--memory", "gpu")
 		if says := strings.Contains(out, "runs in the program's own process, as other kernels or stages of it work on GPU 0"); code != 0 || says == apart {
 			t.Errorf("%s: exit code %d:\n%s", script, code, out)
 		}
 	}
-	out, code := harness.OnGPU(t, "fail=1", filepath.Join(tree.Root, "scripts/gn_receive.lua"), "--memory", "gpu")
+	out, code := harness.OnGPU(t, "fail=1", filepath.Join(tree.Root, "scripts/gpunetio/gn_receive.lua"), "--memory", "gpu")
 	if want := "kernel receiver: a process of its own can't be started: its worker: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED"; code == 0 || !strings.Contains(out, want) {
 		t.Errorf("exit code %d, want %q:\n%s", code, want, out)
 	}

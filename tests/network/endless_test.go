@@ -86,7 +86,7 @@ func (c *cable) captureEndless(program, seconds string, interrupt bool) endlessR
 func (c *cable) captureOnce(program, seconds string, interrupt bool, dir string) (int, string) {
 	t := c.T
 	t.Helper()
-	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/capture.lua"))
+	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/network/capture.lua"))
 	if err != nil {
 		t.Fatal(err)
 	}

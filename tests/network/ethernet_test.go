@@ -156,7 +156,7 @@ func rawCapture(t *testing.T, c *cable, program string) {
 	python, _ := harness.ScapyPython()
 	sent := filepath.Join(t.TempDir(), "sent.pcap")
 	c.Host(python, "-c", rawFrames, sent, "2000")
-	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/capture.lua"))
+	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/network/capture.lua"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (c *cable) record(program string) *recording {
 	dir := c.T.TempDir()
 	r := &recording{c: c, dir: dir, done: make(chan error, 1)}
 	r.started, _ = c.udp()
-	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/capture.lua"))
+	script, err := filepath.Abs(filepath.Join(tree.Root, "scripts/network/capture.lua"))
 	if err != nil {
 		c.T.Fatal(err)
 	}

@@ -56,7 +56,7 @@ for at in range(head, len(d), step):
 if ids != list(range(1, 41)) or (slots, size) != (15, 100): sys.exit("blocks %r of %d slots of %d" % (ids, slots, size))
 `
 
-// TestSpead has packets that scapy made put together by scripts/spead.lua, and reads the blocks.
+// TestSpead has packets that scapy made put together by scripts/loop/spead.lua, and reads the blocks.
 func TestSpead(t *testing.T) {
 	harness.Need(t, "scapy")
 	program, dir := harness.Built(t), t.TempDir()
@@ -69,7 +69,7 @@ func TestSpead(t *testing.T) {
 	python(speadSender, "sent.pcap")
 	cmd := exec.Command(program, "--source", "rx_port="+filepath.Join(dir, "sent.pcap"), "spead.lua", "--dir", dir, "--spectra", "0",
 		"--feng", "3", "--chan", "5", "--bytes", "100", "--seconds", "1")
-	cmd.Dir = filepath.Join(tree.Root, "scripts")
+	cmd.Dir = filepath.Join(tree.Root, "scripts/loop")
 	out, err := cmd.CombinedOutput()
 	// The first block lacks one packet, and the last four, which the end leaves open, lack five: these are cut.
 	if err != nil || !strings.Contains(string(out), "40 blocks, 48 of 594 packets missing, 40 belong nowhere\n") ||

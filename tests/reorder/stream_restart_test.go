@@ -62,7 +62,7 @@ print(l.n.out, l.reason, l.seconds > 600000000)`
 			t.Fatal(err)
 		}
 	}
-	config, err := filepath.Abs(filepath.Join(tree.Root, "scripts", "virtual.yaml"))
+	config, err := filepath.Abs(filepath.Join(tree.Root, "scripts/loop/virtual.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

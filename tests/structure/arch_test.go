@@ -247,9 +247,9 @@ func placeFaults(files []string) []string {
 }
 
 // readmeFaults are the entries of a folder that its README should name and does not: every sub-folder, every C file
-// below native/, every Go file in native/, and every Lua file of stdlib/ and scripts/.
+// below native/, every Go file in native/, every Lua file of stdlib/, and every Lua file below scripts/.
 func readmeFaults(top, readme string, files []string) []string {
-	listed := map[string]string{"native": ".c", "stdlib": ".lua", "scripts": ".lua"}
+	listed := map[string]string{"native": ".c", "stdlib": ".lua"}
 	if strings.HasPrefix(top, "native/") {
 		listed[top] = ".c"
 	}
@@ -263,6 +263,9 @@ func readmeFaults(top, readme string, files []string) []string {
 		goFace := top == "native" && path.Ext(entry) == ".go" && !strings.HasSuffix(entry, "_test.go")
 		if folder || goFace || listed[top] != "" && path.Ext(entry) == listed[top] {
 			entries[entry] = true
+		}
+		if top == "scripts" && path.Ext(rest) == ".lua" {
+			entries[path.Base(rest)] = true
 		}
 	}
 	delete(entries, "testdata")

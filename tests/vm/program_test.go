@@ -11,7 +11,7 @@ import (
 func TestProgram(t *testing.T) {
 	k := need(t)
 	program, soak := build(t, "./cmd/daqiri-run"), build(t, "./tests/soak")
-	said := must(t, k, machine{dir: root(t)}, quote(program)+` test scripts/hello.lua scripts/tcp_echo.lua 2>&1 &&
+	said := must(t, k, machine{dir: root(t)}, quote(program)+` test scripts/loop/hello.lua scripts/network/tcp_echo.lua 2>&1 &&
 		`+quote(soak)+` -program `+quote(program)+` -clock -faults clock-step -seed 1 -minutes 0.35 2>&1`)
 	for _, words := range []string{"hello", "tcp_echo", "clock-step: by ", "every packet is accounted for"} {
 		if !strings.Contains(said, words) {

@@ -13,11 +13,11 @@ func TestRDMAKernels(t *testing.T) {
 	d, dir := build(t, "./cmd/daqiri-run"), root(t)
 	// Where the processor is emulated compilers take long: kernels are compiled here, and found there.
 	compiled(t, d, dir, "tests/vm/rdma/gn.lua", "--compile")
-	compiled(t, d, dir, "scripts/gn_put_bw.lua", "--messages", "1")
+	compiled(t, d, dir, "scripts/gpunetio/gn_put_bw.lua", "--messages", "1")
 	said := rdmaMust(t, k, dir, nil, `
 		`+d+` tests/vm/rdma/gn.lua 2>&1 || exit
 		for scope in thread warp; do
-			`+d+` scripts/gn_put_bw.lua --at 10.9.0.1 --from 10.9.0.2 --messages 200 --scope $scope 2>&1 || exit
+			`+d+` scripts/gpunetio/gn_put_bw.lua --at 10.9.0.1 --from 10.9.0.2 --messages 200 --scope $scope 2>&1 || exit
 		done`)
 	const valid = "200 messages of 4096 bytes, 0 failed, 0 wrong\nValidation successful! Data received correctly from client.\n"
 	says(t, strings.ReplaceAll(said, "\t", " "), "hint: conn = c", `its peer lends no "other"; it lends theirs`, "ops 0 0 0 0 0 0 0 fetched 7 9223372036854775815 wrong 0 nil\n",

@@ -124,7 +124,7 @@ func TestRDMAFaults(t *testing.T) {
 	k := needRDMA(t)
 	program := build(t, "./cmd/daqiri-run")
 	said := rdmaMust(t, k, root(t), nil, `
-		`+program+` --allow-exec tests/vm/rdma/faults.lua --recv "`+program+` scripts/rdma_recv.lua --port 4801 --size 8192 --seconds 60" 2>&1`)
+		`+program+` --allow-exec tests/vm/rdma/faults.lua --recv "`+program+` scripts/rdma/rdma_recv.lua --port 4801 --size 8192 --seconds 60" 2>&1`)
 	says(t, strings.ReplaceAll(said, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
 		"closed closed by the peer", "kept connection", "crowd 24", "too long remote I/O error", "long connection", "remote operation error", "killed ",
 		"last connection", "every packet is accounted for")
@@ -174,15 +174,15 @@ func TestRDMAScripts(t *testing.T) {
 	k := needRDMA(t)
 	d := build(t, "./cmd/daqiri-run")
 	said := rdmaMust(t, k, root(t), nil, `
-		`+d+` scripts/rdma_pingpong.lua --count 200 2>&1 || exit
-		`+d+` scripts/rdma_put.lua --count 200 2>&1 || exit
+		`+d+` scripts/rdma/rdma_pingpong.lua --count 200 2>&1 || exit
+		`+d+` scripts/rdma/rdma_put.lua --count 200 2>&1 || exit
 		`+d+` run --summary none cmd/daqiri-bench/internal/bench/scripts/rdma.lua --seconds 1 2>&1 || exit
 		`+d+` run --summary none cmd/daqiri-bench/internal/bench/scripts/rdma.lua --what write --seconds 1 2>&1 || exit
 		`+d+` run --summary none cmd/daqiri-bench/internal/bench/scripts/rdma.lua --what latency --size 64 --seconds 1 2>&1 || exit
 		`+d+` tests/vm/rdma/quiet.lua 2>&1 || exit
-		`+d+` scripts/rdma_recv.lua --address 10.9.0.1 --seconds 120 >/dev/shm/recv 2>&1 &
+		`+d+` scripts/rdma/rdma_recv.lua --address 10.9.0.1 --seconds 120 >/dev/shm/recv 2>&1 &
 		receiver=$!
-		timeout 120 `+d+` scripts/rdma_send.lua --from 10.9.0.2 --to 10.9.0.1:4096 --count 200 2>&1
+		timeout 120 `+d+` scripts/rdma/rdma_send.lua --from 10.9.0.2 --to 10.9.0.1:4096 --count 200 2>&1
 		kill -INT $receiver
 		wait
 		cat /dev/shm/recv`)

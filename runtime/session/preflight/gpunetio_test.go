@@ -42,7 +42,7 @@ func TestGPUNetIONames(t *testing.T) {
 		for _, m := range codeWord.FindAllStringSubmatch(row.Here, -1) {
 			word := m[1]
 			if strings.HasSuffix(word, ".lua") {
-				if _, err := os.Stat("../../../scripts/" + word); err != nil {
+				if _, err := os.Stat("../../../scripts/gpunetio/" + word); err != nil {
 					t.Errorf("%s: %v", row.Name, err)
 				}
 			} else if (strings.HasPrefix(word, "gn_") || strings.HasPrefix(word, "doca_")) && word != "gn_tx" && !function(word) {
