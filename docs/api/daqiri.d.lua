@@ -1,5 +1,5 @@
 ---@meta daqiri
--- What editors know of daqiri-run's Lua API. Made from the program's tables by `make docs`; docs/api/README.md says how to use it.
+-- daqiri-run's Lua API for editors, written by `make docs` from the program's tables. docs/api/README.md describes how to use it.
 
 ---Seconds, or text with a unit: ns, us, ms, s, min or h. A number as text has no unit and is refused.
 ---

@@ -24,7 +24,7 @@ type Options struct {
 }
 
 // Script checks a script without running it and returns its errors, sorted by line.
-func Script(file, source string, opts Options) []script.Fault {
+func Script(file, source string, opts Options) []script.Issue {
 	faults := script.Check(file, source, script.Globals())
 	chunk, err := lua51.Parse(file, source)
 	if err != nil {
@@ -39,13 +39,13 @@ func Script(file, source string, opts Options) []script.Fault {
 	}
 	faults = append(faults, w.faults...)
 	faults = append(faults, formatFaults(file, source, chunk)...)
-	slices.SortStableFunc(faults, func(a, b script.Fault) int { return a.Line - b.Line })
+	slices.SortStableFunc(faults, func(a, b script.Issue) int { return a.Line - b.Line })
 	return faults
 }
 
 // formatFaults returns the errors of a file that returns a format, like the library's. The file may also be a module that needs libraries: then a
 // failure without them is not an error.
-func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
+func formatFaults(file, source string, chunk []ast.Stmt) []script.Issue {
 	if len(chunk) == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func formatFaults(file, source string, chunk []ast.Stmt) []script.Fault {
 	if !errors.As(err, &fault) {
 		return nil
 	}
-	return []script.Fault{{Name: file, Line: fault.Line, Text: faultText(file, fault)}}
+	return []script.Issue{{Name: file, Line: fault.Line, Text: faultText(file, fault)}}
 }
 
 // faultText returns the text of a format's error without its position, which is printed separately.

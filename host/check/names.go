@@ -189,7 +189,7 @@ func opened(w *walker, c *callee, v value) value {
 		v.cfg = cfg
 	case setByUser:
 	case file && errors.As(err, &faults):
-		w.faultf(c, "the configuration %s has faults, the first: %v", conf.String(), faults.Issues[0])
+		w.faultf(c, "the configuration %s has errors, the first: %v", conf.String(), faults.Issues[0])
 	case errors.As(err, &faults) && !byUser:
 		for _, fault := range faults.Issues {
 			w.faultf(c, "the configuration: %v", fault)

@@ -62,11 +62,11 @@ type walker struct {
 	params   map[*ast.FunctionExpr][]typ // parameter types of handlers; empty if they differ
 	names    names
 	made     map[*ast.FuncCallExpr]value // results of calls with effects
-	faults   []script.Fault
+	faults   []script.Issue
 }
 
 func (w *walker) faultf(at ast.PositionHolder, format string, args ...any) {
-	f := script.Fault{Name: w.file, Line: at.Line(), Text: fmt.Sprintf(format, args...)}
+	f := script.Issue{Name: w.file, Line: at.Line(), Text: fmt.Sprintf(format, args...)}
 	if w.walk == walkFaults && w.quiet == 0 && !slices.Contains(w.faults, f) {
 		w.faults = append(w.faults, f)
 	}

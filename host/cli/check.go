@@ -22,15 +22,15 @@ func newCheck(g *state.Global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "check configurations and scripts without running them",
-		Long: `check reads configurations (YAML) and scripts (NAME.lua) and prints every fault with its line.
+		Long: `check reads configurations (YAML) and scripts (NAME.lua) and prints every error with its line.
 
 Of a script it finds syntax errors, undefined globals and comparisons of a u64 with a number; methods, fields, options and
 arguments that the API has not, on whatever is certain to be one of its objects; conditions, numbers over fields, matches, thresholds,
 sizes, rates and times that can't be read, and names of fields; names of interfaces, queues, regions, stages and figures that the
 configuration has not, where the script opens a file that is there (here, or beside the script), a text or a table of constants.
-A file that returns a format is checked as one. Of what a script gets or makes only when it runs, check says nothing. It warns of
+A file that returns a format is checked as one. What a script receives or makes only when it runs is not checked. check warns of
 globals that are never set where the script only looks whether they are nil.
-Of a configuration it says too what this build of the program can't open; that is no fault of the file.
+For a configuration it also reports what this build of the program can't open, which is not an error of the file.
 What depends on the machine (a core, a device, a free port) shows when the session opens.`,
 		Args:              needs("a configuration or a script to check"),
 		ValidArgsFunction: filesNamed(".yaml", ".yml", ".lua"),

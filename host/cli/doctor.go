@@ -30,7 +30,7 @@ func newDoctor(g *state.Global) *cobra.Command {
 		Short: "look whether this machine, and a configuration on it, is set up to lose nothing",
 		Long: `doctor prints a line for each concern: pass, FAIL or not here, what was found, and of a failure why it matters and the command that
 mends it. It changes nothing. What only root may read is 'not here' for others.
-With a configuration it looks at what that needs: its cores, memory, addresses, MTU and buffers, and opens it for a moment, without
+With a configuration it checks what that needs: its cores, memory, addresses, MTU and buffers, and opens it for a moment, without
 starting it, to tell what hardware does, what software does, and what is copied and why.
 The exit code is 8 where a row failed.`,
 		Args:              cobra.MaximumNArgs(1),
@@ -39,7 +39,7 @@ The exit code is 8 where a row failed.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	cmd.Flags().StringArrayVar(&f.dirs, "dir", []string{"."}, "look at this `FOLDER` for files (repeatable)")
+	cmd.Flags().StringArrayVar(&f.dirs, "dir", []string{"."}, "check this `FOLDER` for files (repeatable)")
 	f.config.add(cmd.Flags())
 	return cmd
 }

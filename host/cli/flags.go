@@ -105,13 +105,13 @@ func (f *runFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.top, "top", false, "show every queue, stage, writer and source while it runs, with what holds the run back")
 	fs.StringVar(&f.progress, "progress", "", "where stderr is not a terminal: a line with rates and drops every `DURATION`, such as 10s (SIGUSR2 asks for the\nwhole view of --top at any time)")
 	fs.StringVar(&f.report, "report", "", "write a page of the run to this `FILE`.html: ledger, rates and losses over time, histograms; it needs no network")
-	fs.BoolVar(&f.overwrite, "overwrite", false, "let the files of this run (--summary-json, --report, those of writers, of arrays, objects) replace ones\nthat are there; without it those stay, and the run says what it does instead")
+	fs.BoolVar(&f.overwrite, "overwrite", false, "let the files of this run (--summary-json, --report, those of writers, of arrays, objects) replace ones\nthat are there; without it those stay, and the run reports what it does instead")
 	fs.StringVar(&f.web, "web", "", "show the same page live in browsers, at this `ADDRESS`: :8080 for this machine alone, 0.0.0.0:8080 for all")
 	fs.StringVar(&f.attach, "attach", "", "let others of this user attach at this `FILE`, a unix socket: 'daqiri-run attach FILE' opens a prompt on this job,\nor looks on; --attach alone takes a file of its own, --attach=FILE names one")
 	fs.Lookup("attach").NoOptDefVal = ownSocket
 	fs.StringVar(&f.metrics, "metrics", "", "show metrics to Prometheus at this `ADDRESS`: :9464 for this machine alone,\n0.0.0.0:9464 for all")
 	fs.StringVar(&f.otlp, "otlp", "", "export metrics by OTLP over HTTP to the collector at this `URL`; so does\nOTEL_EXPORTER_OTLP_ENDPOINT")
-	fs.StringVar(&f.drain, "drain", "", "go on sending what is queued at the end for at most this `DURATION`, such as 500ms (default: the configuration's\ndrain, 2s)")
+	fs.StringVar(&f.drain, "drain", "", "continue to send what is queued at the end for at most this `DURATION`, such as 500ms (default: the configuration's\ndrain, 2s)")
 	fs.BoolVar(&f.allowExec, "allow-exec", false, "let the script start programs (os.execute, io.popen)")
 }
 

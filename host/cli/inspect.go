@@ -23,7 +23,7 @@ func newInspect(g *state.Global) *cobra.Command {
 		Short: "print the resolved plan of a configuration as JSON",
 		Long: `inspect prints a configuration as it would be opened: defaults filled in, an engine chosen for each interface, and
 who uses which memory region, the PTP clocks of this host, and what keeps this build of the program from opening it
-(obstacles). Where it has memory for GPUs, also what the driver says of those here, and doctor's rows about them.
+(obstacles). Where it has memory for GPUs, also what the driver reports about those of this machine, and doctor's rows about them.
 It opens no interface.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -32,7 +32,7 @@ func newList(g *state.Global) *cobra.Command {
 		Use:   "list [DIR...]",
 		Short: "list the scripts of the program, or of folders",
 		Long: `list prints a line for each script that is part of the program, or lies in one of the folders, and what it does.
-'daqiri-run NAME' runs a script of the program, 'info NAME' tells its arguments, 'new FILE --from NAME' makes a copy to change.`,
+'daqiri-run NAME' runs a script of the program, 'info NAME' prints its arguments, 'new FILE --from NAME' makes a copy to change.`,
 		RunE: func(_ *cobra.Command, dirs []string) error {
 			all, err := scriptsIn(dirs)
 			if err != nil {

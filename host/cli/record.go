@@ -33,7 +33,7 @@ SOURCE is one of
   FILE, -                   a capture, or one on standard input
 FILE must not be there, or be empty; --overwrite replaces it, --rotate writes NAME_000000 and so on behind those that are there.
 FILTER is a condition (daqiri-run help conditions: 'udp_dst == 7148 and len > 1000'), or of frames one in the language of libpcap
-('udp port 7148'). A run that lost a packet ends with exit code 5, and the summary says where it was lost.
+('udp port 7148'). A run that lost a packet ends with exit code 5, and the summary shows where it was lost.
 It runs the script record.lua of the program: 'daqiri-run new my_record --from record' makes a copy to change.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if r.write == "" && len(args) > 0 {

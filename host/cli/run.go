@@ -49,7 +49,7 @@ func runOrPrompt(g *state.Global, f *runFlags, cmd *cobra.Command, args []string
 		return run(g, f, found{}, nil, true)
 	}
 	if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" {
-		return exit.Fail(exit.Usage, fmt.Errorf("%s is a configuration, which a script opens: run that script, or look at the file with "+
+		return exit.Fail(exit.Usage, fmt.Errorf("%s is a configuration, which a script opens: run that script, or print the file with "+
 			"'daqiri-run check' or 'inspect'", args[0]))
 	}
 	which, known := find(args[0])

@@ -76,7 +76,7 @@ func newVerify(g *state.Global) *cobra.Command {
 		Use:   "verify MANIFEST...",
 		Short: "check files against their manifest: length and CRC-32C",
 		Long: `verify reads each file that a manifest (PREFIX.manifest.json) lists and compares length and CRC-32C with what was written. A file that is
-not where the manifest says is looked for beside the manifest. It says what the writer has lost, too. The exit code is 8 where one differs or is missing, or where the
+not at the path in the manifest is searched beside the manifest. What the writer has lost is printed, too. The exit code is 8 where one differs or is missing, or where the
 manifest is that of a run that did not end.`,
 		Args:              needs("a manifest: PREFIX.manifest.json, beside the files"),
 		ValidArgsFunction: filesNamed(".manifest.json"),

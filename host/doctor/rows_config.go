@@ -123,7 +123,7 @@ func features(x *exam) {
 		}
 		x.pass(of, text)
 	}
-	x.orNone("the report says nothing of it")
+	x.orNone("the report does not have it")
 }
 
 // doneBy classifies a line of the report: "hardware", "software" or "copy"; "" if it does not state it.

@@ -35,7 +35,7 @@ var netRows = []row{
 				x.pass(i.Name, strings.TrimSuffix("up, "+i.SpeedText(), ", -"))
 			}
 		}
-		x.orNone("no interface to look at")
+		x.orNone("no interface to check")
 	}},
 	{name: "MTU", why: "frames longer than the MTU are dropped by the card; those longer than a buffer, by us", engines: devices, look: mtus},
 	{name: "joined packets", why: "the kernel joins packets before a program sees them (GRO), which then are no longer what was sent", engines: devices, look: func(x *exam) {
@@ -50,7 +50,7 @@ var netRows = []row{
 				x.pass(i.Name, "generic receive offload is off")
 			}
 		}
-		x.orNone("no interface to look at")
+		x.orNone("no interface to check")
 	}},
 	{name: "socket buffers", why: "datagrams that come while the program is busy wait in the kernel's buffer, and are lost beyond it", engines: sockets, look: func(x *exam) {
 		most, ok := x.m.Number("proc/sys/net/core/rmem_max")
@@ -92,7 +92,7 @@ var netRows = []row{
 					x.pass(i.Name, fmt.Sprintf("rp_filter %d", max(all, own)))
 				}
 			}
-			x.orNone("no interface to look at")
+			x.orNone("no interface to check")
 		}},
 	{name: "multicast route", why: "without a route to groups a sender gets an error, and a join goes to no interface", engines: sockets, look: func(x *exam) {
 		text, ok := x.m.Text("proc/net/route")
@@ -175,7 +175,7 @@ func mtus(x *exam) {
 			}
 		}
 	}
-	x.orNone("no interface to look at")
+	x.orNone("no interface to check")
 }
 
 // queueMTU compares an interface's MTU with the frame size that each queue's buffers hold.

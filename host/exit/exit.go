@@ -40,13 +40,13 @@ var texts = []struct {
 	{OK, "ok", "everything ran to its end"},
 	{Script, "script", "the script, or a handler of it, raised an error, or it could not be read"},
 	{Usage, "usage", "the command line is wrong: an unknown flag or command, a bad value, or an argument that the script does not take"},
-	{Config, "config", "a configuration has faults, or could not be read"},
+	{Config, "config", "a configuration has errors, or could not be read"},
 	{Device, "device", "a session could not be opened or started: a missing device, right, port or library; or a stage could not be ended, as its device hangs"},
 	{Threshold, "threshold", "a threshold of the script did not hold, or the one that every run has: errors == 0"},
 	{Storage, "storage", "a writer could not begin, or not write everything (a name that is taken, disk full, folder gone), or a capture could not be read to its end"},
 	{Tests, "tests", "daqiri-run test: a test failed, or all skipped; daqiri-run bench: a case failed"},
-	{Findings, "findings", "daqiri-run doctor: a row failed; daqiri-run verify: a file is not what its manifest says; daqiri-run summary A B: B is worse"},
-	{Internal, "internal", "a fault of daqiri-run itself: a panic, a fatal error, or a ledger that does not add up; please report it"},
+	{Findings, "findings", "daqiri-run doctor: a row failed; daqiri-run verify: a file differs from its manifest; daqiri-run summary A B: B is worse"},
+	{Internal, "internal", "a bug in daqiri-run: a panic, a fatal error, or a ledger that does not add up; please report it"},
 	{Hangup, "hangup", "ended by SIGHUP, after an orderly stop"},
 	{Interrupted, "interrupted", "ended by Ctrl-C (SIGINT), after an orderly stop; at once after the second"},
 	{Quit, "quit", "ended by SIGQUIT, after the stacks of all goroutines were written, and an orderly stop"},
@@ -58,8 +58,8 @@ var texts = []struct {
 // Help is printed below the table of exit codes.
 const Help = "When several causes meet, the first of these wins: internal, script, usage, config and device, a code other than 0 that " +
 	"the script gave to `os.exit`, storage, threshold, pipe, a signal. A script may end with any code: `os.exit(CODE)`. With `os.exit(0)` " +
-	"it says that a signal is how it is meant to end. After a fatal error and after SIGKILL the last ledger, at most a second old, is printed " +
-	"all the same, and is in `--summary-json` with `\"died\": true`; files hold what had been written, and the last packet of a capture may be cut off."
+	"it declares a signal the intended end. After a fatal error and after SIGKILL the last ledger, at most a second old, is printed, " +
+	"and is in `--summary-json` with `\"died\": true`. Files hold what had been written, and the last packet of a capture may be cut off."
 
 // precedence lists the codes that override others, highest first.
 var precedence = []Code{Internal, Script, Usage, Config, Device}

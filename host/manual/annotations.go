@@ -14,7 +14,7 @@ import (
 func Annotations() string {
 	w := &annotations{types: map[string]bool{}}
 	w.line("---@meta daqiri")
-	w.line("-- What editors know of daqiri-run's Lua API. Made from the program's tables by `make docs`; docs/api/README.md says how to use it.")
+	w.line("-- daqiri-run's Lua API for editors, written by `make docs` from the program's tables. docs/api/README.md describes how to use it.")
 	sections, shapes := bindings.Reference(), row.Shapes()
 	for _, s := range sections {
 		w.types[s.Name] = s.Kind == "type"

@@ -58,7 +58,7 @@ func LuaContents(asked string) string {
 		names.Rows = append(names.Rows, []string{"`" + s.Prefix(&n) + n.Name + "`", code(firstSentence(n.Words))})
 	}
 	parts := append(paragraphs(s.Words), Part{Table: names}, Part{Words: "`help \"" + strings.Trim(names.Rows[0][0], "`") +
-		"\"` tells all of one; `daqiri-run help " + s.Name + "` of each."})
+		"\"` prints all of one; `daqiri-run help " + s.Name + "` of each."})
 	return Topic{Parts: func() []Part { return parts }}.Text()
 }
 

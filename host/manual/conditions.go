@@ -16,7 +16,7 @@ func fieldParts() []Part {
 	}
 	return []Part{
 		{Words: "Names for conditions (`s:filter{ where = … }`), columns (`b:column(name)`), changes (`b:set(name, v)`) and templates. A packet that " +
-			"has no such header has no such field: a comparison with it is false. A format (`daqiri.format`) adds names of its own, and a table says a " +
+			"has no such header has no such field: a comparison with it is false. A format (`daqiri.format`) adds names of its own, and a table gives a " +
 			"place directly: `{ at = \"payload\", bit_offset = 0, bit_width = 48 }`."},
 		{Table: fields},
 	}
@@ -38,7 +38,7 @@ func conditionParts() []Part {
 		{Head: "operators"},
 		{Words: "Lua's (5.3), those that bind least first; all but `^` associate to the left:"},
 		{Lines: "or\nand\n== ~= != < <= > >= in\n|\n~                 exclusive or\n&\n<< >>\n+ -\n* / // %\nnot - ~           unary\n^                 power: 2^3^2 is 2^9"},
-		{Words: "`in` takes a prefix: `ipv4_src in 10.0.0.0/8`. `/` and `^` of fields are refused: packets are looked at in whole numbers of 64 bits, " +
+		{Words: "`in` takes a prefix: `ipv4_src in 10.0.0.0/8`. `/` and `^` of fields are refused: packets are compared in whole numbers of 64 bits, " +
 			"which wrap; `//` and `%` round towards minus infinity."},
 		{Head: "operands"},
 		{Table: &Table{[]string{"operand", "examples"}, [][]string{

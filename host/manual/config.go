@@ -11,7 +11,7 @@ var Config = Topic{Name: "config", File: "configuration", Short: "the keys of a 
 
 func configParts() []Part {
 	parts := []Part{{Words: "A configuration is a YAML file, YAML text or a Lua table: below `daqiri: cfg:`, beside sections of your own, or on its own. " +
-		"An unknown key is a fault, as is a value that the key can't have; all faults are reported at once, with line and path. Numbers are whole, decimal, " +
+		"An unknown key is an error, as is a value that the key can't have; all errors are reported at once, with line and path. Numbers are whole, decimal, " +
 		"0x, 0o or 0b. `daqiri-run check FILE` checks one, `--set PATH=VALUE` overrides a key, `daqiri-run help KEY` prints a key of those below, and " +
 		"`daqiri-run config schema` writes them as JSON Schema, with which editors complete and check keys."}}
 	for _, p := range schema.Places() {

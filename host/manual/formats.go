@@ -25,14 +25,14 @@ func formatParts() []Part {
 	parts := []Part{
 		{Words: "A format declares the header of an application's packets: `daqiri.format` takes the table, or a file of Lua returns it " +
 			"(`daqiri.format(require \"mine\")`, `daqiri-run dissector mine.lua`). Its names are then known to conditions, columns, place rules, templates and " +
-			"changes, and `f:decode`, `f:encode`, `b:show`, `f:page` and `f:dissector` work by it. A fault is an error with the field and its line."},
+			"changes, and `f:decode`, `f:encode`, `b:show`, `f:page` and `f:dissector` work by it. An error in a format names the field and its line."},
 		{Lua: formatExample},
 		{Head: "fields"},
 		{Words: "A field is `{ NAME, WIDTH, WORDS, … }`, one behind the other, from the most significant bit of the first byte on. A width is a number of " +
 			"bits up to 64, or a type: `u16`, `i16` (signed), `f32`, `f64`, `bytes6`, `mac`, `ipv4`, `ipv6`; `u32le` is little endian. Of little-endian fields " +
 			"bits count from the least significant one of the first byte, so bits of a word are declared from its lowest on."},
 		{Table: &Table{[]string{"key of a field", "takes", "what it does"}, [][]string{
-			{"`at`", "bits, or text", "where the field lies: a number is checked, gaps and overlaps are faults; a text over fields is a place apart, such as a trailer's"},
+			{"`at`", "bits, or text", "where the field lies: a number is checked, gaps and overlaps are errors; a text over fields is a place apart, such as a trailer's"},
 			{"`const`", "a value", "what it is in every such packet: others are none of this format"},
 			{"`doc`", "text", "the words about it"},
 			{"`endian`", "`big`, `little`", "also a key of the whole table"},
@@ -43,12 +43,12 @@ func formatParts() []Part {
 			{"`when`", "a condition as text", "where it is there; what follows moves"},
 		}}},
 		{Words: "`{ reserved = BITS }` are bits that mean nothing. `{ when = \"…\", {…}, {…} }` is a part of several fields. A list is " +
-			"`{ list = NAME, count = \"…\", {…}, {…} }`, its items one behind the other; with `key`, `match` and `items` single ones have names: " +
-			"the first item whose key field has that value, and whose other fields before the last one are as `match` says, has it in its last field. " +
+			"`{ list = NAME, count = \"…\", {…}, {…} }`, its items one behind the other. With `key`, `match` and `items` single ones have names. " +
+			"The first item whose key field has that value, and whose other fields before the last one equal `match`, has it in its last field. " +
 			"With `struct = \">IBBH\"`, as of Python's struct module, rows are names alone."},
 		{Head: "keys of the whole table"},
 		{Table: &Table{[]string{"key", "takes", "what it does"}, [][]string{
-			{"`name`, `title`, `document`", "text", "what it is called, what it is, and which document says so; a name is small letters, digits and `-`"},
+			{"`name`, `title`, `document`", "text", "what it is called, what it is, and which document defines it; a name is small letters, digits and `-`"},
 			{"`layer`", "`payload`, `frame`, `network`, `transport`", "from where it counts; by default the innermost payload"},
 			{"`where`", "a condition as text", "over fields that every packet has: packets for which it is false are none of this format"},
 			{"`data`", "a condition as text", "over its fields: packets for which it is false (leaders, trailers, context) are decoded, but stages that take the payload drop them as `bad_place`"},

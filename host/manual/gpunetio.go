@@ -21,7 +21,7 @@ func gpunetioParts() []Part {
 		names.Rows = append(names.Rows, []string{"`" + n.Name + "`", same, n.Here})
 	}
 	return []Part{
-		{Words: "Kernels that send and receive ([kernels](kernels.md)) post into rings in pinned memory, and a proxy on the CPU hands what they post to an engine, so no NIC " +
+		{Words: "Kernels that send and receive ([kernels](kernels.md)) post into rings in pinned memory. A proxy on the CPU passes what they post to an engine, so no NIC " +
 			"is needed that a GPU can ring. `daqiri-run inspect` prints the first table for a configuration that asks for GPUNetIO (`engine: gpunetio`, `gpunetio.tx_kernel`)."},
 		{Table: features},
 		{Head: "names"},

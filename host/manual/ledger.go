@@ -8,7 +8,7 @@ import (
 var Ledger = Topic{Name: "ledger", Short: "the ledger: where every packet went", Parts: ledgerParts}
 
 func ledgerParts() []Part {
-	reasons := &Table{Columns: []string{"reason", "the packet did not go on because", "what helps"}}
+	reasons := &Table{Columns: []string{"reason", "why the packet was not passed on", "what helps"}}
 	for _, r := range words.Reasons() {
 		reasons.Rows = append(reasons.Rows, []string{"`" + r.Name + "`", r.Text, r.Advice})
 	}

@@ -11,7 +11,7 @@ import (
 var Metrics = Topic{Name: "metrics", Short: "the metrics of --metrics and --otlp", Parts: metricsParts}
 
 func metricsParts() []Part {
-	table := &Table{Columns: []string{"metric", "unit", "what it says"}}
+	table := &Table{Columns: []string{"metric", "unit", "meaning"}}
 	for _, w := range metrics.Words() {
 		table.Rows = append(table.Rows, []string{"`" + w.Prometheus + "`", unit(w.Unit), w.Text})
 	}

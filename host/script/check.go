@@ -13,16 +13,16 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Fault is an error or warning found in a script without running it.
-type Fault = lua51.Diagnostic
+// An Issue is an error or warning found in a script without running it.
+type Issue = lua51.Diagnostic
 
 // Check reads a script without running it and returns its errors, sorted by line: a syntax error, reads of globals that are neither in known nor
 // set by the script, and comparisons with a u64 that Lua can't make. known are the names of the globals that every script has. A global that is
 // never set and only tested for nil is a warning.
-func Check(name, source string, known []string) []Fault {
+func Check(name, source string, known []string) []Issue {
 	chunk, err := lua51.Parse(name, source)
 	if err != nil {
-		return []Fault{syntaxFault(name, source, err)}
+		return []Issue{syntaxFault(name, source, err)}
 	}
 	c := &checker{name: name, known: map[string]bool{}, names: slices.Clone(known)}
 	for _, k := range known {
@@ -32,24 +32,24 @@ func Check(name, source string, known []string) []Fault {
 	c.block(chunk, nil)
 	c.collect = false
 	c.block(chunk, nil)
-	slices.SortStableFunc(c.faults, func(a, b Fault) int { return a.Line - b.Line })
+	slices.SortStableFunc(c.faults, func(a, b Issue) int { return a.Line - b.Line })
 	return c.faults
 }
 
 // syntaxFault converts a parse error; an error at the end of the text is reported at its last line.
-func syntaxFault(name, source string, err error) Fault {
+func syntaxFault(name, source string, err error) Issue {
 	if f, ok := lua51.AsDiagnostic(err); ok {
 		return f
 	}
 	var syntax *parse.Error
 	if !errors.As(err, &syntax) {
-		return Fault{Name: name, Line: 1, Text: strings.TrimSpace(err.Error())}
+		return Issue{Name: name, Line: 1, Text: strings.TrimSpace(err.Error())}
 	}
 	if syntax.Pos.Line == parse.EOF {
-		return Fault{Name: name, Line: strings.Count(strings.TrimRight(source, "\n"), "\n") + 1,
+		return Issue{Name: name, Line: strings.Count(strings.TrimRight(source, "\n"), "\n") + 1,
 			Text: syntax.Message + " at the end of the script"}
 	}
-	return Fault{Name: name, Line: syntax.Pos.Line, Text: fmt.Sprintf("%s near '%s'", syntax.Message, syntax.Token)}
+	return Issue{Name: name, Line: syntax.Pos.Line, Text: fmt.Sprintf("%s near '%s'", syntax.Message, syntax.Token)}
 }
 
 // scope holds the local names visible at a place.
@@ -73,12 +73,12 @@ type checker struct {
 	known   map[string]bool
 	names   []string // known names, for suggestions
 	collect bool
-	faults  []Fault
+	faults  []Issue
 }
 
 func (c *checker) faultf(at ast.PositionHolder, format string, args ...any) {
 	if !c.collect {
-		c.faults = append(c.faults, Fault{Name: c.name, Line: at.Line(), Text: fmt.Sprintf(format, args...)})
+		c.faults = append(c.faults, Issue{Name: c.name, Line: at.Line(), Text: fmt.Sprintf(format, args...)})
 	}
 }
 

@@ -13,7 +13,7 @@ func (c *checker) tested(e ast.Expr, s *scope) {
 	switch e := e.(type) {
 	case *ast.IdentExpr:
 		if c.undefined(e, s) {
-			c.faults = append(c.faults, Fault{Name: c.name, Line: e.Line(), Warning: true,
+			c.faults = append(c.faults, Issue{Name: c.name, Line: e.Line(), Warning: true,
 				Text: fmt.Sprintf("global '%s' is never set: it is nil here%s", e.Value, c.hint(e))})
 		}
 	case *ast.LogicalOpExpr:

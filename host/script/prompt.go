@@ -137,7 +137,7 @@ func (s *prompting) help(L *lua.LState) int {
 		if v.Type() == lua.LTString {
 			what = repl.Format(L, v)
 		}
-		L.RaiseError("help: nothing is written of %s; help() says what there is", what)
+		L.RaiseError("help: %s is not documented; help() lists the topics", what)
 	}
 	fmt.Fprintln(s.p.opts.Stdout, strings.TrimRight(text, "\n"))
 	return 0

@@ -143,7 +143,7 @@ func (s *Session) balance(b *strings.Builder, st Style) {
 		b.WriteString("  every packet is accounted for: in = out + held + dropped in each line\n")
 		return
 	}
-	fmt.Fprintf(b, "  %s\n", st.paint(red, "THE LEDGER DOES NOT ADD UP, which is a fault of daqiri-run; please report it:"))
+	fmt.Fprintf(b, "  %s\n", st.paint(red, "THE LEDGER DOES NOT ADD UP, which is a bug in daqiri-run; please report it:"))
 	for _, text := range s.Imbalance {
 		fmt.Fprintf(b, "    %s\n", text)
 	}

@@ -16,7 +16,7 @@ def _number(head, at, kind):
 
 
 def _layout(path, head):
-    """What the header of a block file says: a dict by the names of BLOCKS.md. ValueError: it is none, or it contradicts itself."""
+    """Returns the header of a block file as a dict with the names of BLOCKS.md. Raises ValueError if it is not one, or contradicts itself."""
     if len(head) < 168 or head[:8] != b"DQBATCH\0" or _number(head, 8, "<u4") != 1:
         raise ValueError(f"{path}: no block file of version 1")
     h = {name: _number(head, at, kind) for name, at, kind in (

@@ -21,25 +21,25 @@ local text = [[
 #include "gn.h"
 #define PATIENCE 20000000000ull
 
-// By one thread; what it says, all threads of the block hear.
+// Called by one thread; all threads of the block use the result.
 __device__ int put_and_wait(const gn_tx *tx, unsigned int mine, unsigned int words, unsigned int memory, unsigned int theirs, unsigned int bytes,
                             unsigned int round)
 {
-    int said = gn_put_signal(tx, GN_BY_THREAD, gn_place(memory, 0), gn_place(mine, 0), bytes, gn_place(theirs, 0), 1, GN_LIMIT, 0);
-    return said == GN_OK ? gn_wait_signal(&tx->s, gn_place(words, 0), round + 1, PATIENCE) : said;
+    int status = gn_put_signal(tx, GN_BY_THREAD, gn_place(memory, 0), gn_place(mine, 0), bytes, gn_place(theirs, 0), 1, GN_LIMIT, 0);
+    return status == GN_OK ? gn_wait_signal(&tx->s, gn_place(words, 0), round + 1, PATIENCE) : status;
 }
 
 __device__ int get(const gn_tx *tx, unsigned int mine, unsigned int memory, unsigned int bytes)
 {
     gn_u64 ticket;
-    int said = gn_get(tx, GN_BY_THREAD, gn_place(mine, 0), gn_place(memory, 0), bytes, GN_LIMIT, &ticket);
-    return said == GN_OK ? gn_wait(tx, ticket, PATIENCE) : said;
+    int status = gn_get(tx, GN_BY_THREAD, gn_place(mine, 0), gn_place(memory, 0), bytes, GN_LIMIT, &ticket);
+    return status == GN_OK ? gn_wait(tx, ticket, PATIENCE) : status;
 }
 
 __global__ void client(void *context, unsigned int mine, unsigned int results, unsigned int words, unsigned int memory, unsigned int theirs,
                        unsigned int rounds, unsigned int numbers, unsigned long long *counts)
 {
-    __shared__ int said;
+    __shared__ int status;
     gn_side side;
     gn_tx tx;
     gn_u64 was = 0;
@@ -48,15 +48,15 @@ __global__ void client(void *context, unsigned int mine, unsigned int results, u
     for (unsigned int n = 0; n < rounds; n++) {
         for (unsigned int k = threadIdx.x; k < numbers; k += blockDim.x) p[k] = ((gn_u64)n << 32) + k;
         __syncthreads();
-        if (threadIdx.x == 0) said = put_and_wait(&tx, mine, words, memory, theirs, numbers * 8, n);
+        if (threadIdx.x == 0) status = put_and_wait(&tx, mine, words, memory, theirs, numbers * 8, n);
         __syncthreads();
-        if (said != GN_OK) break;
+        if (status != GN_OK) break;
         for (unsigned int k = threadIdx.x; k < numbers; k += blockDim.x) p[k] = 0;
         __syncthreads();
-        if (threadIdx.x == 0) said = get(&tx, mine, memory, numbers * 8);
-        if (threadIdx.x == 0 && said == GN_OK) said = gn_fetch_add(&tx, gn_place(theirs, 8), 1, gn_place(results, 0), PATIENCE, &was);
+        if (threadIdx.x == 0) status = get(&tx, mine, memory, numbers * 8);
+        if (threadIdx.x == 0 && status == GN_OK) status = gn_fetch_add(&tx, gn_place(theirs, 8), 1, gn_place(results, 0), PATIENCE, &was);
         __syncthreads();
-        if (said != GN_OK) break;
+        if (status != GN_OK) break;
         for (unsigned int k = threadIdx.x; k < numbers; k += blockDim.x)
             if (p[k] != 2 * (((gn_u64)n << 32) + k)) atomicAdd(&counts[1], 1ull);
         if (threadIdx.x == 0) counts[0]++;
@@ -67,24 +67,24 @@ __global__ void client(void *context, unsigned int mine, unsigned int results, u
 
 __global__ void server(void *context, unsigned int memory, unsigned int words, unsigned int theirs, unsigned int rounds, unsigned int numbers)
 {
-    __shared__ int said;
+    __shared__ int status;
     gn_side side;
     gn_tx tx;
     if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     gn_u64 *p = (gn_u64 *)gn_pointer(&side, gn_place(memory, 0));
     for (unsigned int n = 0; n < rounds; n++) {
-        if (threadIdx.x == 0) said = gn_wait_signal(&side, gn_place(words, 0), n + 1, PATIENCE);
+        if (threadIdx.x == 0) status = gn_wait_signal(&side, gn_place(words, 0), n + 1, PATIENCE);
         __syncthreads();
-        if (said != GN_OK) break;
+        if (status != GN_OK) break;
         for (unsigned int k = threadIdx.x; k < numbers; k += blockDim.x) p[k] *= 2;
         __threadfence_system();
         __syncthreads();
-        if (threadIdx.x == 0) { // its own counter by the proxy, too: that of a peer is added to by nobody else
-            said = gn_signal(&tx, GN_BY_THREAD, gn_place(words, 8), 1, GN_LIMIT, 0);
-            if (said == GN_OK) said = gn_signal(&tx, GN_BY_THREAD, gn_place(theirs, 0), 1, GN_LIMIT, 0);
+        if (threadIdx.x == 0) { // its own counter by the proxy, too: nothing else adds to that of a peer
+            status = gn_signal(&tx, GN_BY_THREAD, gn_place(words, 8), 1, GN_LIMIT, 0);
+            if (status == GN_OK) status = gn_signal(&tx, GN_BY_THREAD, gn_place(theirs, 0), 1, GN_LIMIT, 0);
         }
         __syncthreads();
-        if (said != GN_OK) break;
+        if (status != GN_OK) break;
     }
     if (threadIdx.x == 0) gn_flush(&tx, GN_LIMIT);
 }

@@ -35,9 +35,9 @@ __global__ void copier(void *context, unsigned int from, unsigned int to, unsign
         __threadfence_system();
         __syncthreads();
         if (threadIdx.x == 0) {
-            int said = gn_copy(&tx, GN_BY_THREAD, gn_place(to, 0), gn_place(from, 0), bytes, GN_LIMIT, &ticket);
-            if (said == GN_OK) said = gn_wait(&tx, ticket, GN_LIMIT);
-            result[0] += said == GN_OK;
+            int status = gn_copy(&tx, GN_BY_THREAD, gn_place(to, 0), gn_place(from, 0), bytes, GN_LIMIT, &ticket);
+            if (status == GN_OK) status = gn_wait(&tx, ticket, GN_LIMIT);
+            result[0] += status == GN_OK;
         }
         __syncthreads();
         for (unsigned int k = threadIdx.x; k < bytes / 16; k += blockDim.x) {

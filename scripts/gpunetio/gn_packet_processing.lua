@@ -65,9 +65,9 @@ __device__ void icmp(const gn_tx *tx, const gn_packet *packet, unsigned char *fr
     p[0] = 0;
     p[2] = (unsigned char)(sum >> 8);
     p[3] = (unsigned char)sum;
-    int said = gn_send(tx, GN_BY_THREAD, packet->place, packet->bytes, 0, 0, GN_LIMIT, &ticket);
-    if (said == GN_OK) said = gn_wait(tx, ticket, GN_LIMIT); // its buffer is given back then
-    atomicAdd(&counts[said == GN_OK ? ANSWERED : FAILED], 1ull);
+    int status = gn_send(tx, GN_BY_THREAD, packet->place, packet->bytes, 0, 0, GN_LIMIT, &ticket);
+    if (status == GN_OK) status = gn_wait(tx, ticket, GN_LIMIT); // which releases its buffer
+    atomicAdd(&counts[status == GN_OK ? ANSWERED : FAILED], 1ull);
 }
 
 __global__ void processor(void *context, unsigned long long *counts)
@@ -78,9 +78,9 @@ __global__ void processor(void *context, unsigned long long *counts)
     gn_u64 first;
     gn_u32 n;
     if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, blockIdx.x) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
-    for (int said; (said = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
+    for (int status; (status = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
         gn_packet packet;
-        if (said != GN_OK) continue;
+        if (status != GN_OK) continue;
         if (threadIdx.x < n && gn_rx_read(&rx, first + threadIdx.x, &packet) == GN_OK) {
             unsigned char *frame = (unsigned char *)gn_pointer(&side, packet.place);
             unsigned int head = 14 + (frame[14] & 15) * 4, proto = frame[23];

@@ -51,16 +51,16 @@ __device__ gn_u64 slot_signal(unsigned int signals, unsigned int slot) { return 
 __global__ void client(void *context, unsigned int source, unsigned int window, unsigned int signals, unsigned int checked, unsigned int stride,
                        unsigned int messages, unsigned int bytes, unsigned int slots, unsigned int group, unsigned long long *failed)
 {
-    __shared__ int said;
+    __shared__ int status;
     gn_side side;
     gn_tx tx;
     unsigned int me = threadIdx.x;
     if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (unsigned int first = 0; first < messages; first += group) {
         unsigned int n = messages - first < group ? messages - first : group, least = first + n;
-        if (me == 0) said = least <= slots ? GN_OK : gn_wait_signal(&side, gn_place(checked, 0), least - slots, 20000000000ull);
+        if (me == 0) status = least <= slots ? GN_OK : gn_wait_signal(&side, gn_place(checked, 0), least - slots, 20000000000ull);
         __syncthreads();
-        if (said != GN_OK) break;
+        if (status != GN_OK) break;
         for (unsigned int m = first; m < first + n; m++) {
             uint4 *p = (uint4 *)gn_pointer(&side, gn_place(source, (gn_u64)(m % slots) * stride));
             for (unsigned int k = me; k < bytes / 16; k += blockDim.x) p[k] = word_of(m, k);
@@ -75,22 +75,22 @@ __global__ void client(void *context, unsigned int source, unsigned int window, 
             if (gn_submit(&tx, group == 1 ? GN_BY_THREAD : GN_BY_WARP, &post, GN_LIMIT, 0) != GN_OK) atomicAdd(failed, 1ull);
         }
     }
-    if (me == 0 && (said != GN_OK || gn_flush(&tx, GN_LIMIT) != GN_OK)) atomicAdd(failed, 1ull);
+    if (me == 0 && (status != GN_OK || gn_flush(&tx, GN_LIMIT) != GN_OK)) atomicAdd(failed, 1ull);
 }
 
-// Waits for the signal of each message's slot, then looks at all of it, once; tells the client by a signal of its own.
+// Waits for the signal of each message's slot, then checks all of it, once, and signals the client.
 __global__ void server(void *context, unsigned int window, unsigned int signals, unsigned int checked, unsigned int stride, unsigned int messages,
                        unsigned int bytes, unsigned int slots, unsigned int credit, unsigned long long *wrong)
 {
-    __shared__ int said;
+    __shared__ int status;
     gn_side side;
     gn_tx tx;
     if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     for (unsigned int n = 0; n < messages; n++) {
         const uint4 *p = (const uint4 *)gn_pointer(&side, gn_place(window, (gn_u64)(n % slots) * stride));
-        if (threadIdx.x == 0) said = gn_wait_signal(&side, slot_signal(signals, n % slots), n / slots + 1, 20000000000ull);
+        if (threadIdx.x == 0) status = gn_wait_signal(&side, slot_signal(signals, n % slots), n / slots + 1, 20000000000ull);
         __syncthreads();
-        if (said != GN_OK) break;
+        if (status != GN_OK) break;
         for (unsigned int k = threadIdx.x; k < bytes / 16; k += blockDim.x) {
             uint4 is = p[k], want = word_of(n, k);
             if (is.x != want.x || is.y != want.y || is.z != want.z || is.w != want.w) atomicAdd(wrong, 1ull);
@@ -98,7 +98,7 @@ __global__ void server(void *context, unsigned int window, unsigned int signals,
         __syncthreads();
         if (threadIdx.x == 0 && (n + 1) % credit == 0 && gn_signal(&tx, GN_BY_THREAD, gn_place(checked, 0), credit, GN_LIMIT, 0) != GN_OK) atomicAdd(wrong, 1ull);
     }
-    if (threadIdx.x == 0 && (said != GN_OK || gn_flush(&tx, GN_LIMIT) != GN_OK)) atomicAdd(wrong, 1ull);
+    if (threadIdx.x == 0 && (status != GN_OK || gn_flush(&tx, GN_LIMIT) != GN_OK)) atomicAdd(wrong, 1ull);
 }
 ]]
 local THREADS = args.memory == "host" and 32 or 64

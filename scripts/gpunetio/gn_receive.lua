@@ -25,9 +25,9 @@ __global__ void receiver(void *context, unsigned long long *sums)
     gn_u32 n;
     if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK || gn_sem_open(&done, &side, 0) != GN_OK) return;
     for (;;) {
-        int said = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0);
-        if (said == GN_TIMEOUT) continue;
-        if (said != GN_OK) break; // GN_ABORTED: k:stop()
+        int status = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0);
+        if (status == GN_TIMEOUT) continue;
+        if (status != GN_OK) break; // GN_ABORTED: k:stop()
         if (threadIdx.x < n) {
             gn_packet p;
             if (gn_rx_read(&rx, first + threadIdx.x, &p) == GN_OK) {
@@ -47,11 +47,11 @@ __global__ void receiver(void *context, unsigned long long *sums)
 
 local sums = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 3 }
 k:start{ rx = s:rx_queue("gpu"), semaphores = 1, policy = "wait", args = { "context", sums } }
-local told, next_ticket, gaps = 0, 0, 0
+local counted, next_ticket, gaps = 0, 0, 0
 k.semaphores[1]:on_ready(function(first, count)
   if first ~= next_ticket then gaps = gaps + 1 end
-  next_ticket, told = first + count, told + count
-  if told == args.packets then s:stop() end
+  next_ticket, counted = first + count, counted + count
+  if counted == args.packets then s:stop() end
 end)
 
 local tx = s:tx_queue("instrument")
@@ -61,7 +61,7 @@ s:run{ seconds = 100 }
 k:stop()
 local n = args.packets
 print(("%d packets of %d bytes, sum of numbers %d"):format(sums:get(3), sums:get(2) / sums:get(3), sums:get(1)))
-print(("%d packets told by the semaphore, %d gaps, %d descriptors"):format(told, gaps, k.received))
+print(("%d packets counted by the semaphore, %d gaps, %d descriptors"):format(counted, gaps, k.received))
 local ring = s:stats().receiver.rx
 print(("ring: in %d, out %d, held %d"):format(ring["in"], ring.out, ring.held))
-assert(sums:get(1) == n * (n - 1) / 2 and told == n and gaps == 0)
+assert(sums:get(1) == n * (n - 1) / 2 and counted == n and gaps == 0)

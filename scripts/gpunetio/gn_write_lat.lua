@@ -34,13 +34,13 @@ __global__ void client(void *context, unsigned int out, unsigned int in, unsigne
     for (unsigned int n = 0; n < trips; n++) {
         for (unsigned int k = 0; k < bytes; k++) p[k] = (unsigned char)(n * 31 + k);
         gn_u64 from = gn_now();
-        int said = put(&tx, out, peer, bytes);
-        if (said == GN_OK) said = gn_wait_signal(&side, gn_place(in, 0), n + 1, 20000000000ull);
+        int status = put(&tx, out, peer, bytes);
+        if (status == GN_OK) status = gn_wait_signal(&side, gn_place(in, 0), n + 1, 20000000000ull);
         took[n] = gn_now() - from;
         unsigned int same = 0;
         for (unsigned int k = 0; k < bytes; k++) same += q[k] == (unsigned char)(n * 31 + k);
-        if (said != GN_OK || same != bytes) wrong[0]++;
-        if (said != GN_OK) break;
+        if (status != GN_OK || same != bytes) wrong[0]++;
+        if (status != GN_OK) break;
     }
 }
 

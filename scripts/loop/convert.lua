@@ -33,5 +33,5 @@ tx:pace{ pps = 1e6 }
 tx:transmit{ count = args.count, template = tx:template{ payload_bytes = HEAD + 2 * SAMPLES, udp_dst = 7148, vary = vary } }
 s:threshold("floats.dropped == 0")
 local l = s:run{ packets = args.count, seconds = 2 * args.count / 1e6 + 1 }
-print(("%d packets of %d bytes came, %d of %d went on"):format(l.floats["in"], l.floats.in_bytes / l.floats["in"],
+print(("%d packets of %d bytes came, %d of %d were passed on"):format(l.floats["in"], l.floats.in_bytes / l.floats["in"],
   l.floats.out, l.floats.out_bytes / l.floats.out))

@@ -5,7 +5,7 @@
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has rx_port, and to send here tx_port" },
-  flavour = { "spead-64-40", choices = { "spead-64-40", "spead-64-48" }, help = "spead2_send sends 64-40 unless told otherwise" },
+  flavour = { "spead-64-40", choices = { "spead-64-40", "spead-64-48" }, help = "spead2_send sends 64-40 by default" },
   largest = { 8192, unit = "bytes", help = "of a heap, at most" },
   heaps = { 8, help = "to send; 0: none" },
   seconds = { 0.1, unit = "s" },

@@ -1,6 +1,6 @@
 -- wire_faults.lua: compares what a receiver detects on a faulty wire, by sequence numbers alone, with the counters of the wire.
 --   daqiri-run wire_faults --loss 0.01 --seed 7
--- The faults depend only on the seed and the packet's position: every run, threaded or not, loses the same packets.
+-- Loss, duplicates and reordering depend only on the seed and the packet's position: every run, threaded or not, loses the same packets.
 local daqiri = require "daqiri"
 local args = daqiri.args{
   config = { "virtual.yaml", help = "has tx_port and rx_port on the loop engine" },

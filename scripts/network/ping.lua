@@ -7,7 +7,7 @@ local args = daqiri.args{
   device = { "", help = "a Linux interface" },
   from = { "10.0.0.1", help = "the address that asks" },
   to = { "10.0.0.9", help = "the address that is asked" },
-  answer = { "", help = "answers for this address, and asks nobody" },
+  answer = { "", help = "answers for this address, and sends no requests" },
   count = { 5, help = "how many questions" },
   every = { 0.01, unit = "s", help = "from one to the next" },
   bytes = { 56, unit = "bytes", help = "behind the ICMP header" },

@@ -81,8 +81,8 @@ local function await(done)
   until daqiri.now() > deadline
 end
 
--- anew opens an additional connection of a client port.
-local function anew(port, target, source)
+-- additional opens an additional connection of a client port.
+local function additional(port, target, source)
   local c, status, text = port.iface:connect{ address = target, src_addr = source }
   if not c then return status == "INVALID_PARAMETER" and status or "CONNECT_FAILURE", nil, text end
   port.asked[c.id] = true
@@ -101,7 +101,7 @@ function M.connect(address, server_port, source)
   local port, other = find(false, target)
   if not port and not other then return "INVALID_PARAMETER", nil, "the configuration has no socket client" end
   local configured = port and (not source or (port.source or ""):find("://" .. source, 1, true))
-  if not configured or port.fetched then return anew(port or other, target, source) end
+  if not configured or port.fetched then return additional(port or other, target, source) end
   port.fetched = true
   if port.udp then return "SUCCESS", ITSELF + port.id end
   local id = await(function() return fetch(port) end)
@@ -132,7 +132,7 @@ function M.connect_rdma(address, server_port, source)
     if fits and not client then client = port end
   end
   if not client then return "INVALID_PARAMETER", nil, ("no RDMA client has the address %s"):format(tostring(source or "that it needs")) end
-  return anew(client, host_port(address, server_port))
+  return additional(client, host_port(address, server_port))
 end
 
 -- accepted_rdma returns the oldest connection of a server port that was not returned before.
@@ -151,7 +151,7 @@ function core.alone(port)
   if not port.server or port.heard then return nil end
   local there = port.iface:connection().peer ~= ""
   port.heard = there and port.udp -- a UDP peer remains
-  if not there then return ("port %d (%s): there is nobody yet to send to"):format(port.id, port.name) end
+  if not there then return ("port %d (%s): no peer is known yet"):format(port.id, port.name) end
 end
 
 return M

@@ -62,7 +62,7 @@ function M.poll_flow_op()
   local status, text = core.not_ready()
   if status then return status, nil, text end
   local f = flows()
-  if #f.results == 0 then return "NOT_READY", nil, "no operation is to be told of" end
+  if #f.results == 0 then return "NOT_READY", nil, "no operation has ended" end
   return "SUCCESS", table.remove(f.results, 1)
 end
 

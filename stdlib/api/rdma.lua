@@ -55,7 +55,7 @@ function M.rdma_set_header(burst, opcode, conn_id, is_server, num_pkts, wr_id, l
   end
   local afar = opcode:find "^RDMA_" ~= nil
   if afar and (type(remote) ~= "table" or type(remote.name) ~= "string") then
-    return "INVALID_PARAMETER", opcode .. ": remote = {name, offset} says where at the peer's"
+    return "INVALID_PARAMETER", opcode .. ": remote = {name, offset} names the place at the peer"
   end
   if not core.whole(num_pkts, 1, 2 ^ 31) or not core.whole(wr_id, 0, 2 ^ 53) then
     return "INVALID_PARAMETER", ("%s packets, work request %s: whole numbers expected"):format(tostring(num_pkts), tostring(wr_id))

@@ -42,7 +42,7 @@ func onTerminal(t *testing.T, args ...string) (x *pty.Terminal, cmd *exec.Cmd, e
 const ctrlC, ctrlD, ctrlBackslash = "\x03", "\x04", "\x1c"
 
 // TestDropIn: Ctrl-\ opens a prompt on a script that runs, whose locals can be read and set there; an error in a line harms nothing; the
-// script goes on meanwhile, after Ctrl-D, and a second prompt outlives it.
+// script continues meanwhile, after Ctrl-D, and a second prompt outlives it.
 func TestDropIn(t *testing.T) {
 	t.Parallel()
 	x, _, end := onTerminal(t, "--summary", "none", "x.lua")
@@ -100,7 +100,7 @@ func TestPromptLocals(t *testing.T) {
 	x.Type(ctrlC, "> ")
 	x.Type("help(q.alloc)\r", "q:alloc(n)", "Of a transmit queue", "> ")
 	x.Type("help(daqiri)\r", "daqiri.args ", "daqiri.open ", "daqiri-run help daqiri", "> ") // in short
-	x.Type("help(string)\r", "nothing is written of this table", "> ")
+	x.Type("help(string)\r", "this table is not documented", "> ")
 	x.Type(ctrlD)
 	if err := end(); err != nil {
 		t.Errorf("%v after %q", err, x.Seen())

@@ -38,7 +38,7 @@ end
 local function lonely(name)
   local burst = rig.alloc(api.get_port_id(name), 0, 1)
   ok(api.set_packet_lengths(burst, 0, { 1 }))
-  fails("CONNECT_FAILURE", "nobody yet to send to", api.send_tx_burst(burst))
+  fails("CONNECT_FAILURE", "no peer is known yet", api.send_tx_burst(burst))
   t.equal(api.get_num_packets(burst), 1)
   api.free_tx_burst(burst)
 end

@@ -3,8 +3,8 @@
 //
 // Each is one loop with as little in it as the task allows, one blocking call on the caller's thread, and
 // independent of sessions. Datagrams carry their number (u64, host order) in their first eight bytes: what is
-// missing at the receiver is known from the packets alone. All return 0 or DQ_ESYS - errno with the step at
-// fault in diag.
+// missing at the receiver is known from the packets alone. All return 0 or DQ_ESYS - errno with the step that
+// failed in diag.
 #ifndef DQ_BASELINE_H
 #define DQ_BASELINE_H
 
@@ -27,7 +27,7 @@ typedef struct dq_baseline_send {
     uint32_t segments; // datagrams of one UDP_SEGMENT message; 0: one datagram a message, without it
     double pps;        // datagrams a second, 0: as fast as it goes
     double seconds;    // how long
-    int32_t end_marks; // 1: says to the receiver that it was all
+    int32_t end_marks; // 1: marks the end of the stream for the receiver
 } dq_baseline_send;
 
 // Sends for conf->seconds: sendmmsg of several messages a call, 64 MiB of socket buffer where allowed.

@@ -77,7 +77,7 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// TestMissing lets somebody else send the numbers 0, 1, 2, 5: two never came.
+// TestMissing lets another socket send the numbers 0, 1, 2, 5: two never came.
 func TestMissing(t *testing.T) {
 	r, err := baseline.Listen(baseline.Recv{Host: "127.0.0.1", Size: 1024})
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // "packets".
 type Rates map[string]float64
 
-// GPU says what GPU 0 is; an error says what is missing.
+// GPU returns the name of GPU 0, or an error that names what is missing.
 func GPU() (string, error) {
 	_, gpus, err := native.GPUs()
 	if err != nil {
@@ -37,7 +37,7 @@ func GPU() (string, error) {
 	return gpus[0].Name, nil
 }
 
-// Compiler says what is missing for kernels of a script's own, which NVRTC compiles.
+// Compiler returns an error if NVRTC, which compiles a script's own kernels, is missing.
 func Compiler() error {
 	_, _, err := native.NVRTCVersion("kernels")
 	return err
@@ -51,7 +51,7 @@ func Workloads() (names []string) {
 	return names
 }
 
-// Workload says what is missing for a kernel of Workloads.
+// Workload returns an error if a library that a kernel of Workloads needs is missing.
 func Workload(name string) error {
 	all := native.MathKernels()
 	return all[slices.Index(Workloads(), name)].Open("workload " + name)

@@ -83,7 +83,7 @@ static int add_queue(dq_iface *i, dq_dir dir, dq_region *r, dq_queue **out, dq_d
     return dq_queue_add(i, &c, out, diag);
 }
 
-// A loop interface that hears itself: a paced worker sends, the caller's thread receives.
+// A loop interface that receives its own packets: a paced worker sends, the caller's thread receives.
 static int rig_open(rig *r, dq_diag *diag) {
     const dq_session_conf sc = {.rx_meta_buffers = 256, .tx_meta_buffers = 256};
     const dq_region_conf rc = {.name = "pace", .affinity = -1, .num_bufs = BUFFERS, .buf_size = 256};
@@ -115,8 +115,7 @@ static void rig_close(rig *r) {
 }
 
 static void receive(rig *r, const dq_baseline_pace *c, int64_t *at, uint32_t *got) {
-    dq_event
-        ev; // one at a time: a wait for more goes on while they come, and the clock would be read too late
+    dq_event ev; // one at a time: a wait for more lasts while they come, and the clock would be read too late
     for (int64_t now = 0, end = patience(c); *got < c->n && now < end;) {
         int n = dq_wait(r->w, 0, &ev, 1);
         now = dqi_mono_ns();

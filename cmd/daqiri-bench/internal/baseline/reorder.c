@@ -40,7 +40,7 @@ typedef struct rig {
     dq_pipe *pipe;
     dq_burst *in[GPU_BURSTS];
     uint32_t bursts, head; // how many of in; bytes in front of payloads
-    uint64_t number, at;   // of the next packet; where memcpy goes on, in bytes over all blocks
+    uint64_t number, at;   // of the next packet; where memcpy continues, in bytes over all blocks
 } rig;
 
 // ---- a stage that holds blocks a while --------------------------------------------------------------------
@@ -196,7 +196,7 @@ static void copy_round(rig *r, uint32_t payload) {
         }
 }
 
-// Rounds on the processor, which numbers the packets anew for each.
+// Rounds on the processor, which renumbers the packets for each.
 static int measure(rig *r, const dq_baseline_reorder *c, dq_baseline_reorder_figures *out, dq_diag *diag) {
     double *took = malloc(ROUNDS * sizeof *took);
     uint32_t n = 0;
@@ -253,7 +253,7 @@ static bool push_to_gpu(rig *r, dq_burst *b, plan *p) {
     return err == DQ_OK && !rest;
 }
 
-// Until the GPU has let go of all bursts.
+// Until the GPU has released all bursts.
 static void drain(rig *r) {
     for (uint32_t k = 0; k < r->bursts; k++)
         while (!dqi_burst_exclusive(r->in[k]))

@@ -97,8 +97,9 @@ static uint32_t due(const sender *s, double pps, double elapsed) {
 
 #define LATE_S 2 // at most, for a first message that the scheduler delayed
 
-// Whether to go on: until the time is up, and beyond it where not even the first message that was due is out.
-static bool goes_on(const sender *s, const dq_baseline_send *c, double elapsed) {
+// Whether to continue: until the time is up, and beyond it where not even the first message that was due is
+// out.
+static bool continues(const sender *s, const dq_baseline_send *c, double elapsed) {
     if (elapsed < c->seconds) return true;
     bool was_due = c->pps <= 0 || c->seconds * c->pps >= s->segments;
     return s->next == 0 && was_due && elapsed < c->seconds + LATE_S;
@@ -107,7 +108,7 @@ static bool goes_on(const sender *s, const dq_baseline_send *c, double elapsed) 
 static int send_for(sender *s, const dq_baseline_send *c, dq_baseline_figures *out, dq_diag *diag) {
     double start = baseline_seconds(CLOCK_MONOTONIC), cpu = baseline_seconds(CLOCK_PROCESS_CPUTIME_ID),
            now = start;
-    for (; goes_on(s, c, now - start); now = baseline_seconds(CLOCK_MONOTONIC)) {
+    for (; continues(s, c, now - start); now = baseline_seconds(CLOCK_MONOTONIC)) {
         uint32_t n = c->pps > 0 ? due(s, c->pps, now - start) : s->messages;
         int sent = n == 0 ? 0 : send_some(s, n);
         if (sent < 0) return dqi_fail(diag, DQ_ESYS + sent, "baseline sender: sendmmsg: %s", strerror(-sent));

@@ -19,7 +19,7 @@ import (
 // pairCount is how often ours and the peer are run in turn.
 const pairCount = 5
 
-// Options says what to measure.
+// Options selects what to measure.
 type Options struct {
 	// Exe is the program that is measured, Peer this one, which runs the baseline loops, and SearchPath the PATH of other peers.
 	Exe, Peer, SearchPath string
@@ -37,7 +37,7 @@ type Options struct {
 	Seconds float64
 	// Workload is what gpu_pipeline does with a block, one of Workloads(); empty: it adds up its samples.
 	Workload string
-	// Begin is told of the host before the first case, Done of each case when it is over; nil: nobody.
+	// Begin is called with the host before the first case, Done with the result of each case; both may be nil.
 	Begin func(Host)
 	Done  func(Result)
 }
@@ -55,7 +55,7 @@ type errUnavailable struct{ why string }
 func (e errUnavailable) Error() string { return e.why }
 
 // Run measures the cases in their order. The error is of the run as a whole: an unknown case, no folder to write to, or
-// the end of ctx; a case that fails says so in its result.
+// the end of ctx; a case that fails has the error in its result.
 func Run(ctx context.Context, opts Options) (*Report, error) {
 	chosen, err := choose(opts.Cases)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestMain makes the test binary the program that is measured, which becomes a shell: scripts take 2 s for what baseline
-// loops do in 1. The PATH that the run hands on says how it behaves.
+// loops do in 1. The PATH that the run passes on selects how it behaves.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "--port" {
 		serveS3(os.Args[2], os.Args[len(os.Args)-1])
@@ -301,7 +301,7 @@ func TestGapErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := gapErrors(want, path)
-		if said := fmt.Sprint(err); (err != nil || tt.fault != "") && said != tt.fault || s.value != tt.median || s.more["max"] != tt.median {
+		if output := fmt.Sprint(err); (err != nil || tt.fault != "") && output != tt.fault || s.value != tt.median || s.more["max"] != tt.median {
 			t.Errorf("%+v: %+v, %v", tt, s, err)
 		}
 	}

@@ -21,7 +21,7 @@ const (
 	trialRest    = 2 * time.Second // of a trial, on average: starting, writing what is left
 	shortest     = time.Second / 4
 	longest      = 10 * time.Second
-	tcpdumpReady = "listening on"          // tcpdump says so when it has opened the device
+	tcpdumpReady = "listening on"          // tcpdump prints it when it has opened the device
 	quiet        = 1500 * time.Millisecond // tcpdump hands over a part of its buffer a second later
 	pollInterval = 100 * time.Millisecond
 )
@@ -30,7 +30,7 @@ const (
 type recorder func(ctx context.Context, c *cable, d time.Duration, dir string) (stop func() error, err error)
 
 // runCapture is capture_pcap. A trial loses something when the file holds fewer packets than the sender sent: both files
-// have records of the same size, so the file's size tells.
+// have records of the same size, so the file's size gives their number.
 func runCapture(ctx context.Context, b *bench, r *Result) error {
 	c, err := b.cable(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func runCapture(ctx context.Context, b *bench, r *Result) error {
 	return nil
 }
 
-// trialFunc sends at a rate, 0: as fast as it goes, and tells the rate that the sender reached, a second, and how many packets
+// trialFunc sends at a rate, 0: as fast as possible, and returns the rate that the sender reached, per second, and how many packets
 // the file lacks of all that were sent.
 type trialFunc func(ctx context.Context, pps float64) (sent, lost float64, err error)
 
@@ -178,7 +178,7 @@ func recordOurs(ctx context.Context, c *cable, d time.Duration, dir string) (fun
 	}, nil
 }
 
-// recordTcpdump records at the device: no socket of this program is in the way. Nobody listens at the port, so the
+// recordTcpdump records at the device: no socket of this program is in the way. No socket listens at the port, so the
 // kernel's answers to that are kept from the sender by a filter on the destination.
 func recordTcpdump(tcpdump string) recorder {
 	return func(ctx context.Context, c *cable, d time.Duration, dir string) (func() error, error) {
@@ -187,7 +187,7 @@ func recordTcpdump(tcpdump string) recorder {
 		if err != nil {
 			return nil, err
 		}
-		if err := p.says(ctx, tcpdumpReady); err != nil {
+		if err := p.awaits(ctx, tcpdumpReady); err != nil {
 			p.stop()
 			return nil, err
 		}

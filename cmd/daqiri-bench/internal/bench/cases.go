@@ -12,12 +12,12 @@ var scripts embed.FS
 
 // Case is one thing to measure.
 type Case struct {
-	// Name is what the command line takes, and About says what is measured, in a line.
+	// Name is what the command line takes, and About describes in a line what is measured.
 	Name, About string
 
 	unit    string
 	lower   bool    // smaller is better
-	seconds float64 // its length, unless the user says
+	seconds float64 // its length, unless the user gives one
 	run     func(ctx context.Context, b *bench, r *Result) error
 }
 

@@ -62,7 +62,7 @@ func runDPDK(veth, handler bool) func(context.Context, *bench, *Result) error {
 	}
 }
 
-// forwarded is packets per CPU second, in millions; both poll, so that a core that others use too is no matter.
+// forwarded is packets per CPU second, in millions; both poll, so that a core that others use too does not matter.
 func forwarded(f figures) sample {
 	return sample{f["packets"] / f["cpu_seconds"] / 1e6,
 		figures{"mpps": f["packets"] / f["seconds"] / 1e6, "cpus": f["cpu_seconds"] / f["seconds"], "lost": f["lost"]}}
@@ -93,7 +93,7 @@ func (c *cable) join(ctx context.Context) error {
 	return nil
 }
 
-// testpmdMemory says where testpmd's memory is, in its arguments and in words: on huge pages where so many are free, as ours
+// testpmdMemory returns where testpmd's memory is, as arguments and in words: on huge pages where so many are free, as ours
 // is.
 func testpmdMemory(pages int) (argv []string, words string) {
 	free, _ := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
@@ -145,29 +145,29 @@ func (b *bench) testpmd(ctx context.Context, d time.Duration, argv []string, por
 	}
 	_, _ = io.WriteString(in, "quit\n")
 	_ = in.Close()
-	said := <-ended
+	output := <-ended
 	if failed := cmd.Wait(); failed != nil {
-		err = programError("testpmd", failed, append(stderr.Bytes(), said...))
+		err = programError("testpmd", failed, append(stderr.Bytes(), output...))
 	}
 	if err == nil {
-		f["packets"], err = testpmdPackets(said, ports)
+		f["packets"], err = testpmdPackets(output, ports)
 	}
 	return f, err
 }
 
-// listen is all that a program says until it ends. It closes heard when the program has said some words, or ends.
-func listen(from io.Reader, words string, heard chan struct{}) string {
-	var said strings.Builder
+// listen returns the output of a program until its end. It closes found when the output has some words, or ends.
+func listen(from io.Reader, words string, found chan struct{}) string {
+	var output strings.Builder
 	lines := bufio.NewReader(from)
 	for open := true; ; {
 		line, err := lines.ReadString('\n')
-		said.WriteString(line)
+		output.WriteString(line)
 		if open && (err != nil || strings.Contains(line, words)) {
-			close(heard)
+			close(found)
 			open = false
 		}
 		if err != nil {
-			return said.String()
+			return output.String()
 		}
 	}
 }
@@ -191,10 +191,10 @@ func testpmdInterval(in io.Writer, pid int, d time.Duration) (figures, error) {
 	return figures{"seconds": seconds[1] - seconds[0], "cpu_seconds": cpu[1] - cpu[0]}, nil
 }
 
-// testpmdPackets is how many packets the ports have received between two looks at their counters.
-func testpmdPackets(said string, ports int) (float64, error) {
+// testpmdPackets is how many packets the ports have received between two readings of their counters.
+func testpmdPackets(output string, ports int) (float64, error) {
 	var counts []float64
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		words := strings.Fields(line)
 		if len(words) < 3 || words[0] != "RX-packets:" || words[2] != "RX-missed:" {
 			continue

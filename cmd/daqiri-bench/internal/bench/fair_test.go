@@ -29,7 +29,7 @@ func TestDD(t *testing.T) {
 	for _, c := range []struct{ says, fault string }{
 		{"268435456 bytes (268 MB, 256 MiB) copied, 0.25 s, 1.1 GB/s", ""},
 		{"268435456 bytes (268 MB, 256 MiB) copied, 2.5e-01 s, 1.1 GB/s", ""},
-		{"nothing of the kind", `dd said "nothing of the kind\n"`},
+		{"nothing of the kind", `dd printed "nothing of the kind\n"`},
 	} {
 		b := peers(t, map[string]string{"dd": "/bin/sleep 0.5; echo '" + c.says + "' >&2"})
 		got, err := b.dd(t.Context(), b.find("dd"), 1e9)

@@ -16,7 +16,7 @@ var flowTables = []struct {
 // runFlows is flows: the flow table alone, and a script that adds flows to an interface.
 func runFlows(ctx context.Context, b *bench, r *Result) error {
 	r.add("no peer: 1024 flows of UDP meet rules on addresses and ports, prefixes, ports and ranges of ports; adds: flows that a script adds in a " +
-		"second to a table of 1 to 10,000, one by one and in groups of 100, and deletes; xdp_changes: one comes and goes on a Linux " +
+		"second to a table of 1 to 10,000, one by one and in groups of 100, and deletes; xdp_changes: one is added and deleted on a Linux " +
 		"interface, where the kernel's program has 1, 100 and 10,000")
 	c, err := b.cable(ctx)
 	if err == nil {

@@ -15,7 +15,7 @@ const (
 	gnPayload = 8192 // bytes of a message, where payload is what counts
 )
 
-// gnSide says where kernels of rings run, "gpu" or "host", and tells the reader.
+// gnSide returns where kernels of rings run, "gpu" or "host", and adds a note on it to the result.
 func (b *bench) gnSide(r *Result) (string, error) {
 	name, err := baseline.GPU()
 	if err == nil {

@@ -101,7 +101,7 @@ func runGPUPipeline(ctx context.Context, b *bench, r *Result) error {
 	return nil
 }
 
-// boundBy says what was the limit of a run that misses this share of what was sent: a receiver that is slower than its senders
+// boundBy returns what limited a run that misses this share of what was sent: a receiver that is slower than its senders
 // loses datagrams at its socket.
 func boundBy(lost float64) string {
 	if lost < 0.01 {

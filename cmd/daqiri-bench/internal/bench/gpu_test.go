@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBoundBy: a receiver that loses what it is sent is the limit, and nobody else.
+// TestBoundBy: a receiver that loses what it is sent is the only limit.
 func TestBoundBy(t *testing.T) {
 	if got, want := boundBy(0.115), "the receiver is the limit, at whose sockets 12 % were dropped"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Host says where the figures were taken: they compare with others of the same host only.
+// Host describes where the figures were taken: they compare with others of the same host only.
 type Host struct {
 	CPUs        int    `json:"cpus"`
 	Model       string `json:"model"`

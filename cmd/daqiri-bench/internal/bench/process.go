@@ -30,30 +30,30 @@ type process struct {
 	name   string
 	cmd    *exec.Cmd
 	out    *bufio.Reader
-	stderr said
+	stderr written
 	cancel context.CancelFunc
 }
 
-// said is what a program has written so far; others may look while it writes.
-type said struct {
+// A written is what a program has written so far. It may be read while the program writes.
+type written struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *written) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
-func (s *said) String() string {
+func (s *written) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
-// says waits until the program has written these words to stderr.
-func (p *process) says(ctx context.Context, words string) error {
+// awaits returns once the program has written these words to stderr.
+func (p *process) awaits(ctx context.Context, words string) error {
 	for deadline := time.Now().Add(slack); !strings.Contains(p.stderr.String(), words); time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil || time.Now().After(deadline) {
 			return fmt.Errorf("%s: did not say %q: %s", p.name, words, p.stderr.String())
@@ -176,16 +176,16 @@ func (b *bench) outputs(ctx context.Context, argv ...string) (stdout, stderr str
 	return out.String(), errs.String(), err
 }
 
-// programError names the program and what it said last.
-func programError(name string, err error, said []byte) error {
-	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+// programError names the program and its last output.
+func programError(name string, err error, output []byte) error {
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
 	if text := strings.Join(lines[:min(len(lines), 3)], " / "); text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// freePort is a port of 127.0.0.1 that nobody uses at this moment, neither for TCP nor for UDP.
+// freePort is a port of 127.0.0.1 that is free at this moment, neither for TCP nor for UDP.
 func freePort() (string, error) {
 	for range 16 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

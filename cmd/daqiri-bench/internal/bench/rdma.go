@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// rdmaEnd is an IPv4 address of an RDMA device, and its place in the device's table: what perftest wants to be told, or both its
+// rdmaEnd is an IPv4 address of an RDMA device, and its place in the device's table: which perftest needs as arguments; otherwise both its
 // ends are of the first device, which then sends nothing.
 type rdmaEnd struct{ address, device, gid string }
 
@@ -114,7 +114,7 @@ func (b *bench) perftest(ctx context.Context, d time.Duration, tool, what string
 	var out string
 	ctx, cancel := context.WithTimeout(ctx, d+slack)
 	defer cancel()
-	for try := 0; ; try++ { // it says when it waits to a pipe only at its end
+	for try := 0; ; try++ { // with stdout in a pipe, it reports that it waits only at its end
 		time.Sleep(200 * time.Millisecond)
 		if out, err = b.output(ctx, append(slices.Clone(argv), "-d", from.device, "-x", from.gid, at.address)...); err == nil || try == 20 || ctx.Err() != nil {
 			break

@@ -127,7 +127,7 @@ var tcpreplaySent = regexp.MustCompile(`Actual: ([0-9]+) packets .* sent in ([0-
 func sentBy(out string) (sample, error) {
 	m := tcpreplaySent.FindStringSubmatch(out)
 	if m == nil {
-		return sample{}, fmt.Errorf("tcpreplay said %q", out)
+		return sample{}, fmt.Errorf("tcpreplay printed %q", out)
 	}
 	packets, err := strconv.ParseFloat(m[1], 64)
 	if err != nil {

@@ -63,7 +63,7 @@ func (c *cable) gaps(ctx context.Context, d time.Duration, tcpdump string, argv 
 		return sample{}, err
 	}
 	defer p.stop()
-	if err := p.says(ctx, tcpdumpReady); err != nil {
+	if err := p.awaits(ctx, tcpdumpReady); err != nil {
 		return sample{}, err
 	}
 	if _, err := c.b.output(ctx, c.in(c.send, argv)...); err != nil {

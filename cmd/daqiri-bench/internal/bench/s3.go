@@ -78,7 +78,7 @@ func (b *bench) putReady(s *s3Server, n int) []string {
 type s3Server struct {
 	cmd           *exec.Cmd
 	dir, endpoint string
-	said          bytes.Buffer
+	output        bytes.Buffer
 	over          chan struct{} // closed at its end
 	cancel        context.CancelFunc
 }
@@ -88,7 +88,7 @@ func (b *bench) s3Server(ctx context.Context) (*s3Server, error) {
 	program := cmp.Or(b.opts.S3Server, b.find("versitygw"))
 	if _, err := os.Stat(program); err != nil {
 		return nil, errUnavailable{"needs the S3 server versitygw: 'go install github.com/versity/versitygw/cmd/versitygw@latest' builds it; " +
-			"it has to be on PATH, or VERSITYGW says where it is"}
+			"it has to be on PATH, or VERSITYGW has its path"}
 	}
 	port, err := freePort()
 	if err != nil {
@@ -105,18 +105,18 @@ func (b *bench) s3Server(ctx context.Context) (*s3Server, error) {
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.cmd = b.command(ctx, program, "--port", "127.0.0.1:"+port, "--quiet", "--keep-alive", "posix", "--sidecar", filepath.Join(s.dir, "side"), filepath.Join(s.dir, "data"))
-	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
 		s.cancel()
 		return nil, fmt.Errorf("%s: %w", filepath.Base(program), err)
 	}
 	go func() {
-		_ = s.cmd.Wait() // what it said tells more
+		_ = s.cmd.Wait() // its output explains more
 		close(s.over)
 	}()
 	if err := s.listens("127.0.0.1:" + port); err != nil {
 		s.stop()
-		return nil, programError(filepath.Base(program), err, s.said.Bytes())
+		return nil, programError(filepath.Base(program), err, s.output.Bytes())
 	}
 	return s, nil
 }

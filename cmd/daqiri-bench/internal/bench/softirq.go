@@ -11,7 +11,7 @@ import (
 // ticksPerSecond is the unit of /proc/stat, the same on every Linux machine.
 const ticksPerSecond = 100
 
-// softirq is the time that all cores have spent in the kernel's soft interrupts since a moment. It is nobody's CPU time: what
+// softirq is the time that all cores have spent in the kernel's soft interrupts since a moment. It belongs to no process: what
 // the kernel does there for a packet is in no process's account, so that a side that has more of it done there looks cheap.
 type softirq struct {
 	ticks float64

@@ -43,7 +43,7 @@ func (b *bench) iperf(ctx context.Context, iperf string, d time.Duration) (sampl
 			return sample{}, fmt.Errorf("iperf3 -s: %w", err)
 		}
 	}
-	go func(out *bufio.Reader) { // or it may wait for somebody to read its report
+	go func(out *bufio.Reader) { // or it may wait until its report is read
 		for err := error(nil); err == nil; _, err = out.ReadString('\n') {
 		}
 	}(server.out)

@@ -49,7 +49,7 @@ func runPlain(size int) func(context.Context, *bench, *Result) error {
 	}
 }
 
-// plainOurs counts what is missing from what the sender says that it sent.
+// plainOurs counts what is missing from what the sender reports as sent.
 func (c *cable) plainOurs(ctx context.Context, d time.Duration, size int) (sample, error) {
 	const port = "7152" // the namespace is ours alone
 	p, err := c.b.start(ctx, d, c.in(c.recv, c.b.ours("udp_receive.lua", "--listen", "0.0.0.0:"+port, "--size", fmt.Sprint(size),

@@ -83,7 +83,7 @@ func (b *bench) dd(ctx context.Context, dd string, bytes uint64) (sample, error)
 	}
 	m := ddTook.FindStringSubmatch(stderr)
 	if m == nil {
-		return sample{}, fmt.Errorf("dd said %q", stderr)
+		return sample{}, fmt.Errorf("dd printed %q", stderr)
 	}
 	seconds, err := strconv.ParseFloat(m[1], 64)
 	return sample{value: float64(bytes) / seconds / 1e9}, err

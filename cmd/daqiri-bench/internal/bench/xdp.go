@@ -62,8 +62,8 @@ func (c *cable) measureRing(ctx context.Context, d time.Duration, argv []string)
 	ctx, cancel := context.WithTimeout(ctx, d+ringStart+slack)
 	defer cancel()
 	cmd := c.b.command(ctx, c.in(c.send, argv)...)
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
 	stdin, err := cmd.StdinPipe() // testpmd ends with its input
 	if err != nil {
 		return sample{}, err
@@ -76,7 +76,7 @@ func (c *cable) measureRing(ctx context.Context, d time.Duration, argv []string)
 	cancel()
 	_ = cmd.Wait() // it was killed
 	if err != nil {
-		return sample{}, fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+		return sample{}, fmt.Errorf("%w: %s", err, strings.TrimSpace(output.String()))
 	}
 	return got, nil
 }

@@ -1,4 +1,4 @@
--- flows.lua: how many flows an interface takes and gives back in a second. With a Linux device: how many changes its
+-- flows.lua: how many flows an interface adds and deletes in a second. With a Linux device: how many changes its
 -- kernel program takes, with tables of three sizes.
 --   daqiri-run flows.lua --seconds 1 [--device eth1]
 local daqiri = require "daqiri"

@@ -23,7 +23,7 @@ local args = daqiri.args{
 
 local size, VALUE = 8 + 2 * args.samples, 3
 local kind = args.gpu and args.memory == "gpu" and "host_pinned" or "host"
-local worker = args.poll == "indirect" or nil -- what a direct queue has no place for is not said
+local worker = args.poll == "indirect" or nil -- a direct queue does not have the key
 local ports, regions, interfaces = {}, {}, {}
 for port in args.ports:gmatch("%d+") do ports[#ports + 1] = port end
 local function region(name, is, bufs, bytes) regions[#regions + 1] = { name = name, kind = is, affinity = 0, num_bufs = bufs, buf_size = bytes } end
@@ -40,7 +40,7 @@ end
 local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 1, memory_regions = regions, interfaces = interfaces },
   { memory = args.memory == "host" and "host" or nil })
 
--- Packet i of a block has the sample that wave(n) says at its place n, whatever i: a tone of 8 complex samples, real and imaginary
+-- Packet i of a block has the sample wave(n) at its place n, whatever i: a tone of 8 complex samples, real and imaginary
 -- parts in turn; or the same number everywhere, for sums.
 local function wave(n)
   if args.workload == "add" then return VALUE end
@@ -53,7 +53,7 @@ local function samples()
   return table.concat(text)
 end
 
--- What is done with a block: the stage's kernel and arguments, and check, which looks at what it made of the last block.
+-- What is done with a block: the stage's kernel and arguments, and check, which checks its result for the last block.
 local works = {}
 function works.add()
   local sum = daqiri.array{ kind = "device", type = "uint64", shape = 1 }
@@ -125,8 +125,8 @@ local function pipeline(k, rx)
   return work
 end
 
--- Looks at what the kernel made of the last block, whose first packet was there: 1, or 0, where it was not. A sum is of at least
--- what the handler got, and at most what the ledger says that blocks had.
+-- Checks the result of the kernel for the last block, whose first packet was there: 1, or 0, where it was not. A sum is of at least
+-- what the handler got, and at most what blocks had according to the ledger.
 local function checked(k, work, l)
   if work.sum then
     local total, each, out = work.sum:get(1), args.samples * VALUE, l["blocks" .. k].out

@@ -1,4 +1,4 @@
--- loop.lua: frames of 64 bytes through the loop engine, and what they cost in CPU time: one interface hears itself, one
+-- loop.lua: frames of 64 bytes through the loop engine, and what they cost in CPU time: one interface receives its own, one
 -- thread sends, matches a flow from the bytes, receives and runs the handler. Prints figures as JSON.
 --   daqiri-run loop.lua --batch 1024 --seconds 2
 local daqiri = require "daqiri"

@@ -1,4 +1,4 @@
--- udp_receive.lua: receives numbered datagrams of another program and says what they cost and which are missing. Prints
+-- udp_receive.lua: receives numbered datagrams of another program and reports what they cost and which are missing. Prints
 -- its readiness and then figures, as JSON lines; it waits for the first datagram and ends when no more come.
 --   daqiri-run udp_receive.lua --listen 0.0.0.0:7152 --size 1024 --seconds 2
 local daqiri = require "daqiri"

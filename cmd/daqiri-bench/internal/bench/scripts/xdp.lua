@@ -1,5 +1,5 @@
 -- xdp.lua: two devices whose frames go out of the other one, natively, on one thread, and what goes round between
--- them when they are the two ends of a cable. Prints its readiness as JSON; whoever measures counts at the devices.
+-- them when they are the two ends of a cable. Prints its readiness as JSON; the benchmark counts at the devices.
 --   daqiri-run xdp.lua --left veth0 --right veth1 --count 512 --seconds 2
 local daqiri = require "daqiri"
 local args = daqiri.args{
