@@ -1,4 +1,5 @@
-// cases.h: reads cases from a file, a line each, and prints what a stage says of each, on the virtual clock.
+// cases.h: reads cases from a file, a line each, and prints what a stage reports of each, on the virtual
+// clock.
 #ifndef CASES_H
 #define CASES_H
 

@@ -1,4 +1,4 @@
-// heaps_cases.c: what the heaps stage says of the cases of heaps_cases.py.
+// heaps_cases.c: what the heaps stage reports of the cases of heaps_cases.py.
 #include "cases.h"
 #include "reorder/dq_reorder.h"
 

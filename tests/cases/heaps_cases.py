@@ -1,4 +1,4 @@
-"""heaps_cases.py: random pieces of heaps, and what a heaps stage says of each case, by a model that is slow and obvious.
+"""heaps_cases.py: random pieces of heaps, and what a heaps stage reports of each case, by a model that is slow and obvious.
 
     python3 heaps_cases.py SEED N CASES ANSWERS
 
@@ -66,7 +66,7 @@ class Model:
             self.close(heap)
 
     def find(self, ident, size):
-        """The heap of a piece, which may begin it. Pieces of one heap that follow each other are looked at together."""
+        """The heap of a piece, which may begin it. Pieces of one heap that follow each other are checked together."""
         self.run = None
         for heap in self.open:
             if heap.ident == ident:

@@ -1,4 +1,4 @@
-// reorder_cases.c: what the reorder stage says of the cases of reorder_cases.py.
+// reorder_cases.c: what the reorder stage reports of the cases of reorder_cases.py.
 #include "cases.h"
 #include "reorder_rig.h"
 

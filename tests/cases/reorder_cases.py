@@ -1,4 +1,4 @@
-"""reorder_cases.py: random streams, and what a reorder stage says of each, by a model that is slow and obvious.
+"""reorder_cases.py: random streams, and what a reorder stage reports of each, by a model that is slow and obvious.
 
     python3 reorder_cases.py SEED N CASES ANSWERS
 
@@ -98,7 +98,7 @@ class Model:
         return True
 
     def packet(self, number, slot, quiet):
-        """The next one of a burst. Those that follow each other in one batch are looked at together, in the stage: a repeated
+        """The next one of a burst. Those that follow each other in one batch are checked together, in the stage: a repeated
         packet is a duplicate there, also where the batch is full."""
         if not self.synced:
             self.join(number)
@@ -236,7 +236,7 @@ class Model:
         return missing, cut
 
     def by_source(self):
-        """Of each source between its first and its last. A slot that nobody had so far is of no source: but for the first
+        """Of each source between its first and its last. A slot that no source had so far is of no source: but for the first
         batch, it is missing where a later batch had anything."""
         missing = cut = 0
         known = set()

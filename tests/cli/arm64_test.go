@@ -50,7 +50,7 @@ func TestArm64(t *testing.T) {
 }
 
 // runGolden runs the golden scripts, and again those that did not end: now and then a process that the emulator forks, which has
-// threads by then, waits for a lock that nobody holds any more.
+// threads by then, waits for a lock that nothing holds any more.
 func runGolden(t *testing.T, program string) {
 	paths := emulatedScripts(t)
 	for tries := 1; len(paths) > 0; tries++ {

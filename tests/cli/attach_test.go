@@ -149,7 +149,7 @@ func TestAttachViewKeys(t *testing.T) {
 	}
 }
 
-// TestAttachRefused: another user, another version, and something that is no job.
+// TestAttachRefused: another user, another version, and something that is not a job.
 func TestAttachRefused(t *testing.T) {
 	harness.Need(t, "root", "nc")
 	socket, out, _ := attachJob(t)
@@ -160,7 +160,7 @@ func TestAttachRefused(t *testing.T) {
 	stranger := func(args ...string) *exec.Cmd {
 		return exec.Command("setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups"}, args...)...)
 	}
-	for _, mode := range []os.FileMode{0o600, 0o666} { // also where somebody has opened the socket to all
+	for _, mode := range []os.FileMode{0o600, 0o666} { // also where a process has opened the socket to all
 		for path, m := range map[string]os.FileMode{socket: mode, filepath.Dir(socket): 0o755} {
 			if err := os.Chmod(path, m); err != nil {
 				t.Fatal(err)
@@ -217,7 +217,7 @@ func TestAttachRefused(t *testing.T) {
 		}
 	}
 
-	// Who sends nonsense, or says nothing, harms nobody.
+	// A client that sends nonsense, or nothing, does no harm.
 	for _, text := range []string{"", "{\n", `{"protocol":1,"mode":"prompt"}` + "\n" + strings.Repeat("x", 5<<20)} {
 		c, err := net.Dial("unix", socket)
 		if err != nil {

@@ -33,12 +33,12 @@ var benchRuns = []struct {
 		b.positive(got, "offered_pps")
 		b.same(got, "bytes", 8000*got["packets"])
 	}},
-	{script: "udp_receive", args: "--listen 127.0.0.1:{port} --size 1024 --seconds 0.1", prepare: senderOf(1024), check: heard},
+	{script: "udp_receive", args: "--listen 127.0.0.1:{port} --size 1024 --seconds 0.1", prepare: senderOf(1024), check: received},
 	{script: "latency", args: "--listen 127.0.0.1:{port} --count 20", prepare: senderOf(64), check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "n", "p50")
 	}},
 	{script: "capture", args: "--listen 127.0.0.1:{port} --size 8000 --dir {dir}", prepare: senderOf(8000), check: func(b *benchRun, got, sent map[string]float64) {
-		heard(b, got, sent)
+		received(b, got, sent)
 		b.fileBytes(24 + int(got["packets"])*(16+42+8000))
 	}},
 	{script: "tcp", args: "--port {port} --seconds 0.2"},
@@ -107,7 +107,7 @@ type benchRun struct {
 	s3       *harness.S3Server
 }
 
-// TestBenchScripts runs every script behind `daqiri-run bench`, and looks at what it measured from outside where there is an
+// TestBenchScripts runs every script behind `daqiri-run bench`, and checks what it measured from outside where there is an
 // outside: files, objects, a sender's count, the device's counters.
 func TestBenchScripts(t *testing.T) {
 	program := harness.Built(t)
@@ -244,8 +244,8 @@ func wrote(bytes int) func(*benchRun, map[string]float64, map[string]float64) {
 	return func(b *benchRun, _, _ map[string]float64) { b.fileBytes(bytes) }
 }
 
-// heard: a receiver hears what was sent; less where this machine was busy for so long that it took the sender for done.
-func heard(b *benchRun, got, sent map[string]float64) {
+// received: a receiver gets what was sent; less where this machine was busy for so long that it took the sender for done.
+func received(b *benchRun, got, sent map[string]float64) {
 	if got["received"] <= 0 || got["received"] > sent["packets"] {
 		b.t.Errorf("%v of %v received", got["received"], sent["packets"])
 	}

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// broken is an output with a fault.
+// broken is an output with an error.
 type broken struct{ io.Writer }
 
 func (b broken) Write(p []byte) (int, error) {
@@ -108,7 +108,7 @@ func makePortable(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
 }
 
-// A stop by signal: the script says "ready" where it is about to be stopped.
+// A stop by signal: the script prints "ready" where it is about to be stopped.
 var stopCases = []struct {
 	name, source string
 	signals      []os.Signal
@@ -194,7 +194,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// stopProgram runs s.lua in dir, sends the signals once it has said "ready", and returns what it wrote after that
+// stopProgram runs s.lua in dir, sends the signals once it has printed "ready", and returns what it wrote after that
 // and its exit code: -1 where it did not end by itself and was killed.
 func stopProgram(t *testing.T, program, dir string, signals []os.Signal) (stdout, stderr string, code int) {
 	t.Helper()
@@ -237,7 +237,7 @@ func TestBrokenPipe(t *testing.T) {
 }
 
 // scripts/network/capture.lua records what this project did not send: every datagram, byte for byte, in order, and the ledger
-// says as many.
+// counts as many.
 func TestCaptureRecordsOthers(t *testing.T) {
 	const datagrams = 2000
 	program, err := exec.LookPath("daqiri-run")
@@ -307,7 +307,7 @@ func TestCaptureRecordsOthers(t *testing.T) {
 	}
 }
 
-// sendDatagrams sends n numbered datagrams of different lengths once folder is there, which is when somebody listens.
+// sendDatagrams sends n numbered datagrams of different lengths once folder is there, which is when a process listens.
 func sendDatagrams(t *testing.T, address string, n int, folder string) []string {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {

@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/harness"
 )
 
-// dyingScript records into files that have room reserved until somebody ends it.
+// dyingScript records into files that have room reserved until a process ends it.
 const dyingScript = `
 local daqiri = require "daqiri"
 local s = daqiri.open()
@@ -27,8 +27,8 @@ s:after(0, function() print("ready") end)
 s:run{}
 `
 
-// TestDeath ends a capture in ways that it can't refuse, and in some that it can: the exit code says which, the files have at least
-// what the last ledger says, and nobody is left.
+// TestDeath ends a capture in ways that it can't refuse, and in some that it can: the exit code names which, the files have at least
+// what the last ledger reports, and nothing is left.
 func TestDeath(t *testing.T) {
 	harness.Need(t, "capinfos")
 	program := harness.Built(t)

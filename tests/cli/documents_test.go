@@ -36,7 +36,7 @@ func TestDocumentBlocks(t *testing.T) {
 			dir := memoryDir(t)
 			run := func(what string, args ...string) {
 				t.Helper()
-				if os.Getuid() == 0 { // where nobody else has the ports that the documents name
+				if os.Getuid() == 0 { // where nothing else has the ports that the documents name
 					args = append([]string{"unshare", "-n", "sh", "-c", `ip link set lo up && exec "$@"`, "-"}, args...)
 				}
 				cmd := exec.Command(args[0], args[1:]...)

@@ -21,7 +21,7 @@ func TestInstall(t *testing.T) {
 	installed(t, filepath.Join(dir, "usr"))
 }
 
-// installed looks at what lies below a prefix.
+// installed checks what lies below a prefix.
 func installed(t *testing.T, prefix string) {
 	t.Helper()
 	program := filepath.Join(prefix, "bin/daqiri-run")

@@ -18,7 +18,7 @@ var internalFaults = []struct{ file, before, after string }{
 	{"host/cli/version.go", "_, err := io.WriteString(g.Stdout, versionText())", "panic(\"a fault on purpose\")\n_, err := io.WriteString(g.Stdout, versionText())"},
 }
 
-// TestExitInternal runs a whole program that has faults: one whose ledger does not add up, whatever else went wrong, and one
+// TestExitInternal runs a whole program that has errors: one whose ledger does not add up, whatever else went wrong, and one
 // that panics, ends with 70.
 func TestExitInternal(t *testing.T) {
 	dir := t.TempDir()

@@ -85,7 +85,7 @@ s:threshold("disk.written == 1000")
 s:run{}
 `
 
-// TestLimits runs each case with 4 GB of addresses: it raises a Lua error, and what comes after goes on as if nothing had been.
+// TestLimits runs each case with 4 GB of addresses: it raises a Luan error, and what comes after runs as if nothing had been.
 func TestLimits(t *testing.T) {
 	harness.Need(t, "capinfos")
 	program := harness.BuiltPlain(t)

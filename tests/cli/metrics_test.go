@@ -20,7 +20,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/harness"
 )
 
-// metricsScript receives 1000 packets of two flows on two queues, hands one queue to a handler and one to a file, says
+// metricsScript receives 1000 packets of two flows on two queues, hands one queue to a handler and one to a file, reports
 // so, and waits to be stopped.
 const metricsScript = `
 local daqiri = require "daqiri"
@@ -124,7 +124,7 @@ func value(families map[string]*dto.MetricFamily, name, labels string) (v float6
 	return v, h, n
 }
 
-// What Prometheus reads when nothing moves is what the summary says at the end, line by line; and an interface's series
+// What Prometheus reads when nothing moves is what the summary reports at the end, line by line; and an interface's series
 // are the sums of its queues'.
 func TestMetricsAreTheLedger(t *testing.T) {
 	families, ledger, stderr := metricsRun(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/harness"
 )
 
-// onlookersScript records datagrams into many files, and says over its control channel how many came.
+// onlookersScript records datagrams into many files, and reports over its control channel how many came.
 const onlookersScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ udp = "", tcp = "", packets = 0 }
@@ -43,7 +43,7 @@ type onlookers struct {
 	greed sync.WaitGroup
 }
 
-// come connects the idle ones, and starts the greedy ones, who say something, hear something, and come again.
+// come connects the idle ones, and starts the greedy ones, who say something, receive something, and come again.
 func (o *onlookers) come(network, address, says string) {
 	for range 250 {
 		if c, err := net.DialTimeout(network, address, time.Minute); err == nil { // one that is full may refuse

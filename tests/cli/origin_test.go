@@ -39,7 +39,7 @@ s:run{}
 print("stop was called " .. calls .. " times")
 `
 
-// attackPage tries all that a page may try with the addresses that stand in place of AIMS, and tells the server that it came from what it could read.
+// attackPage tries all that a page may try with the addresses that stand in place of AIMS, and reports to the server that it came from what it could read.
 const attackPage = `<!doctype html><meta charset="utf-8"><title>attack</title><body><script>
 const aims = AIMS;
 const told = [];
@@ -181,7 +181,7 @@ func attacker(t *testing.T, web, metrics string, a func(host string) aims) (addr
 }
 
 // tap passes on what a browser sends, and keeps it: the test can tell that something was sent. It keeps the answers, too, and does not pass them on:
-// at an answer that is no HTTP the browser would end the connection, perhaps before the message is there.
+// at an answer that is not HTTP the browser would end the connection, perhaps before the message is there.
 func tap(t *testing.T, to string) (address string, came, said *harness.Buffer) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -214,7 +214,7 @@ func tap(t *testing.T, to string) (address string, came, said *harness.Buffer) {
 	return l.Addr().String(), came, said
 }
 
-// browse opens a page in headless Chromium until what the page tells has come.
+// browse opens a page in headless Chromium until what the page reports has come.
 func browse(t *testing.T, page string, told chan []attempt) []attempt {
 	t.Helper()
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
@@ -274,7 +274,7 @@ func status(t *testing.T, address, host string, header map[string]string) (code 
 }
 
 // TestOtherOrigin: a page of another port, of another name, and of a name that was made to lead to this machine, reads nothing of --web and
-// --metrics, and tells a script nothing over its control channel. The same page reads both where they are its own origin.
+// --metrics, and passes a script nothing over its control channel. The same page reads both where they are its own origin.
 func TestOtherOrigin(t *testing.T) {
 	harness.Need(t, "chromium")
 	dir, program, ctl, web, metrics := t.TempDir(), harness.Built(t), harness.FreeAddress(t), harness.FreeAddress(t), harness.FreeAddress(t)

@@ -139,7 +139,7 @@ func dashboardExpressions(t *testing.T) map[string]string {
 var ofDevices = regexp.MustCompile(`daqiri_nic_|daqiri_kernel_dropped`)
 
 // A real Prometheus reads a running program: promtool has nothing against what the endpoint shows, every panel of the
-// dashboard has data, and what Prometheus has when nothing moves any more is what the summary says.
+// dashboard has data, and what Prometheus has when nothing moves any more is what the summary reports.
 func TestPrometheus(t *testing.T) {
 	harness.Need(t, "prometheus")
 	program, err := exec.LookPath("daqiri-run")

@@ -20,7 +20,7 @@ import (
 )
 
 // pageScript loses packets on the wire, and has a handler whose name would be a tag. It runs for 2.5 s, or so long after a file
-// "watched" is there when it is told to wait for one.
+// "watched" is there when it is asked to wait for one.
 const pageScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ wait = false }
@@ -139,7 +139,7 @@ func checkPage(t *testing.T, dom string, lines map[string][2]uint64) {
 
 var outside = regexp.MustCompile(`(?:src|href)="?[^#"][^" >]*|https?://[^"'< ]*`)
 
-// TestReportPage: the file of --report shows in a browser without network what the ledger says.
+// TestReportPage: the file of --report shows in a browser without network what the ledger reports.
 func TestReportPage(t *testing.T) {
 	harness.Need(t, "chromium")
 	_, dir, end := pageRun(t, false, "--report", "run.html")
@@ -169,7 +169,7 @@ func watched(t *testing.T, page, dir string) string {
 	return server.URL
 }
 
-// TestWebPage: --web sends the run as it goes on to a browser, which at its end shows the last figures; nothing can be changed there.
+// TestWebPage: --web sends the run as it continues to a browser, which at its end shows the last figures; nothing can be changed there.
 func TestWebPage(t *testing.T) {
 	harness.Need(t, "chromium")
 	out, dir, end := pageRun(t, true, "--web", "127.0.0.1:0")
@@ -182,7 +182,7 @@ func TestWebPage(t *testing.T) {
 			t.Errorf("%s: %v, %v", method, answer, err)
 		}
 	}
-	// A viewer that reads nothing harms nobody.
+	// A viewer that reads nothing harms no one.
 	silent, err := http.Get(page + "events")
 	if err != nil {
 		t.Fatal(err)

@@ -180,7 +180,7 @@ func (v Variant) compile(args ...string) error {
 	return nil
 }
 
-// Run runs a unit, which ends with 0 (passed), 77 (skipped, its output says why) or anything else (failed).
+// Run runs a unit, which ends with 0 (passed), 77 (skipped, its output reports why) or anything else (failed).
 func (v Variant) Run(t *testing.T, program string) {
 	out, err := v.Output(program)
 	var exit *exec.ExitError

@@ -52,7 +52,7 @@ func TestBlockFiles(t *testing.T) {
 }
 
 // TestBlockFaults has block files on a disk that fills up and in a folder that goes away: whole blocks up to there, what
-// is lost is counted, and the exit code says so.
+// is lost is counted, and the exit code reports it.
 func TestBlockFaults(t *testing.T) {
 	harness.Need(t, "netns", "scapy")
 	program := harness.Built(t)

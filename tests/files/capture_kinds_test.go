@@ -20,7 +20,7 @@ const noTime = -1
 type ngLink struct {
 	linkType    uint16
 	name, about string
-	fcs         int // bytes; -1: not said
+	fcs         int // bytes; -1: not given
 }
 
 func ngBlock(kind uint32, body []byte) []byte {
@@ -139,7 +139,7 @@ func TestCapturesKeepWhatIsKnown(t *testing.T) {
 			}
 			want := whatTsharkSees(t, filepath.Join(filepath.Dir(path), c.file), c.more...)
 			got := whatTsharkSees(t, path, c.more...)
-			if len(c.more) > 0 { // where nothing is said ours is
+			if len(c.more) > 0 { // where nothing is given ours is
 				for k := range want {
 					want[k] = strings.Replace(want[k], "eth8\t\t", "eth8\tpcap:in.pcapng\t", 1)
 					got[k] = strings.Replace(got[k], "input\tpcap:in.pcapng\t", "unknown\t\t", 1)
@@ -152,7 +152,7 @@ func TestCapturesKeepWhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestCaptureTimesOutside records packets of after 2106, which a pcap can't have, and says so; a pcapng has them.
+// TestCaptureTimesOutside records packets of after 2106, which a pcap can't have, and reports it; a pcapng has them.
 func TestCaptureTimesOutside(t *testing.T) {
 	harness.Need(t, "tshark")
 	const last, later = 4294967295 * int64(1e9), 7000000000 * int64(1e9)

@@ -42,7 +42,7 @@ packets += [Ether(bytes(eth/v4/udp/Raw(random.randbytes(8))) + b"\0" * 10) for _
 wrpcap(sys.argv[1], packets)
 `
 
-// convertCheck makes the packets anew from the first capture, with what struct says of the samples, and compares them with
+// convertCheck makes the packets again from the first capture, with what struct makes of the samples, and compares them with
 // each of the others: FILE, bytes of a sample, struct's code of what it becomes.
 const convertCheck = `
 import struct, sys

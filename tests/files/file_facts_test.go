@@ -131,7 +131,7 @@ func TestCaptureFacts(t *testing.T) {
 	}
 }
 
-// statistics finds the blocks in what tshark says of a pcapng as a file.
+// statistics finds the blocks in what tshark reports of a pcapng as a file.
 var statistics = regexp.MustCompile(`(?s)Interface Statistics Block\n.*?Interface: (\d+)\n.*?Received Packets = (\d+)\n.*?Number of Dropped Packets = (\d+)\n.*?Dropped by OS = (\d+)\n`)
 
 // TestManifestFacts compares a manifest with what others say: when packets began to move and came, what the script is, and which
@@ -205,7 +205,7 @@ tx:pace{ pps = 100000 }
 s:run{ packets = 30000, seconds = args.seconds }
 `
 
-// TestDefaultPolicy records into a pipe that nobody reads. Without a policy a writer never holds its queue up: packets that it has
+// TestDefaultPolicy records into a pipe that nothing reads. Without a policy a writer never holds its queue up: packets that it has
 // no room for are lost to it, and counted as behind. With policy wait none is.
 func TestDefaultPolicy(t *testing.T) {
 	for _, c := range []struct {

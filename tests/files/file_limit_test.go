@@ -21,7 +21,7 @@ tx:transmit{ template = tx:template{ payload_bytes = 1000 }, count = 40000 }
 s:run{ seconds = 3 }
 `
 
-// TestFileLimit lets a file grow to the process's limit (RLIMIT_FSIZE), which is a signal to whoever writes on: the
+// TestFileLimit lets a file grow to the process's limit (RLIMIT_FSIZE), which is a signal to the process that writes on: the
 // program ends in order, the file holds whole records, and what is not in it is counted.
 func TestFileLimit(t *testing.T) {
 	const record = 16 + 42 + 1000

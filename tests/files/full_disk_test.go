@@ -27,7 +27,7 @@ s:run{ packets = args.packets, seconds = 60 }
 `
 
 // fillSteps run the program in a mount namespace with a disk of 2 MiB at d, three times: it fills the disk, finds it full, and finds it larger.
-// Behind each run the disk is copied; what verify says of the first two is kept.
+// Behind each run the disk is copied; what verify reports of the first two is kept.
 const fillSteps = `
 mkdir d && mount -t tmpfs -o size=2m disk d || exit 99
 "$@" --packets 20000 >run1 2>&1; echo $? >code1
@@ -39,7 +39,7 @@ mount -o remount,size=20m d || exit 99
 cp -r d freed
 "$0" verify d/disk.manifest.json >verify3`
 
-// TestFullDisk fills a disk: the manifest has the run's end all the same, and verify says what is there and what was lost. A run that finds the
+// TestFullDisk fills a disk: the manifest has the run's end all the same, and verify reports what is there and what was lost. A run that finds the
 // disk full does not start and leaves all as it is; one that finds room keeps both manifests.
 func TestFullDisk(t *testing.T) {
 	harness.Need(t, "netns", "tshark")
@@ -98,7 +98,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// checkFilled holds the manifest of the run that filled the disk, and what verify said, to the files.
+// checkFilled holds the manifest of the run that filled the disk, and what verify reported, to the files.
 func checkFilled(t *testing.T, dir string, captures, cut bool, verified string) {
 	t.Helper()
 	path := filepath.Join(dir, "full", "disk.manifest.json")

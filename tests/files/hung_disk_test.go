@@ -26,7 +26,7 @@ print "the script went on"
 `
 
 // TestHungDisk freezes a file system while a writer is at work, as a network share does whose server is gone: the run ends
-// all the same, says which stage it left behind, accounts for its packets, and ends with the code of a device. The disk
+// all the same, names which stage it left behind, accounts for its packets, and ends with the code of a device. The disk
 // comes back afterwards, as the kernel lets no process go that waits for it.
 func TestHungDisk(t *testing.T) {
 	harness.Need(t, "root", "loopmount")

@@ -24,7 +24,7 @@ func recorded(t *testing.T, packets int) (dir, path string) {
 }
 
 // TestOutputsReplaceNothing names as output of a run what it reads, what it writes elsewhere, and what is there: nothing that was there
-// changes, and the error says what to do.
+// changes, and the error names the remedy.
 func TestOutputsReplaceNothing(t *testing.T) {
 	program := harness.Built(t)
 	dir, capture := recorded(t, 50)
@@ -124,7 +124,7 @@ func TestOutputTakenMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSummaryStderrFull: where stderr takes nothing, the file of --summary-json has the summary, and says what failed.
+// TestSummaryStderrFull: where stderr takes nothing, the file of --summary-json has the summary, and reports what failed.
 func TestSummaryStderrFull(t *testing.T) {
 	dir, capture := recorded(t, 50)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -174,8 +174,8 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
-// TestNamesOfFiles records into names that are long, that are no UTF-8, that a folder has, and from a folder whose path is longer than the
-// kernel takes: the file is right, or one line says why it is not, with the exit code of storage.
+// TestNamesOfFiles records into names that are long, that are not UTF-8, that a folder has, and from a folder whose path is longer than the
+// kernel takes: the file is right, or one line reports why it is not, with the exit code of storage.
 func TestNamesOfFiles(t *testing.T) {
 	program := harness.Built(t)
 	dir, capture := recorded(t, 9)

@@ -32,7 +32,7 @@ local l = s:run{ seconds = 0.1 }
 print(daqiri.json{ files = l.files, batches = l.blocks.batches + l.blocks.partial, missing = l.blocks.missing, out = l.flat.out })
 `
 
-// pythonReader compares what the package reads with what was sent, computed anew.
+// pythonReader compares what the package reads with what was sent, computed again.
 const pythonReader = `
 import json, sys, numpy as np
 if len(sys.argv) > 1: sys.path.insert(0, sys.argv[1])
@@ -125,7 +125,7 @@ for shape, offset, why in ((51,), 50, "a byte behind the end of a file is read")
 print("right")
 `
 
-// pythonDamaged reads block files with random damage: what is read is what the file has where its header says, or it is a ValueError. Its
+// pythonDamaged reads block files with random damage: what is read is what the file has where its header puts it, or it is a ValueError. Its
 // arguments are the package's folder and how many files.
 const pythonDamaged = `
 import random, struct, sys
@@ -195,7 +195,7 @@ func TestPythonDamaged(t *testing.T) {
 	pythonSays(t, pythonDamaged, cmp.Or(os.Getenv("DAQIRI_TEST_DAMAGED"), "3000"))
 }
 
-// pythonSays runs a Python script, whose first argument is the package's folder, and which says "right".
+// pythonSays runs a Python script, whose first argument is the package's folder, and which prints "right".
 func pythonSays(t *testing.T, script string, args ...string) {
 	t.Helper()
 	harness.Need(t, "numpy")

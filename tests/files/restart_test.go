@@ -29,7 +29,7 @@ func wholeRecords(text string) string {
 }
 
 // TestRestartsKeepRecords kills recorders at random moments and starts them again over one folder, as a service does that is started again
-// after a crash (DAQIRI_TEST_RESTARTS times; 12 in the suite): every record that was on the disk stays, byte for byte, and so does what says
+// after a crash (DAQIRI_TEST_RESTARTS times; 12 in the suite): every record that was on the disk stays, byte for byte, and so does what lists
 // what the files are.
 func TestRestartsKeepRecords(t *testing.T) {
 	restarts := 12

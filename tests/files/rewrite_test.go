@@ -132,7 +132,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// checkChecksums has tshark look at every checksum of a capture.
+// checkChecksums has tshark check every checksum of a capture.
 func checkChecksums(t *testing.T, file string, frames int) {
 	t.Helper()
 	status := []string{"ip.checksum.status", "udp.checksum.status", "tcp.checksum.status", "icmp.checksum.status"}

@@ -55,7 +55,7 @@ func numbers(t *testing.T, object []byte, size int) []uint32 {
 	return out
 }
 
-// s3Run is a run of the program: exit code, summary and what it says of the writer.
+// s3Run is a run of the program: exit code, summary and what it reports of the writer.
 type s3Run struct {
 	code   int
 	stderr string
@@ -177,7 +177,7 @@ func TestS3Shapes(t *testing.T) {
 	}
 }
 
-// TestS3Refused: what can't work ends the run before packets move, and says what to do.
+// TestS3Refused: what can't work ends the run before packets move, and names the remedy.
 func TestS3Refused(t *testing.T) {
 	s := harness.NewS3Server(t)
 	endpoint := "http://" + s.Address
@@ -278,7 +278,7 @@ func TestS3Hanging(t *testing.T) {
 	}
 }
 
-// s3Virtual looks at what it handed over as soon as time has moved on: it is there, each time.
+// s3Virtual checks what it handed over as soon as time has moved on: it is there, each time.
 const s3Virtual = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ endpoint = "" }
@@ -317,7 +317,7 @@ func TestS3Virtual(t *testing.T) {
 	}
 }
 
-// TestS3API runs the script that tests the reference's functions against the server, and looks at what is on its disk.
+// TestS3API runs the script that tests the reference's functions against the server, and checks what is on its disk.
 func TestS3API(t *testing.T) {
 	program := harness.Built(t)
 	root, err := filepath.Abs(tree.Root)

@@ -41,7 +41,7 @@ func writeCommand(t *testing.T, dir, options string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// writtenManifest is what a test looks at in a manifest.
+// writtenManifest is what a test checks in a manifest.
 type writtenManifest struct {
 	State, Reason, Error string
 	ScriptSHA256         string `json:"script_sha256"`
@@ -157,8 +157,8 @@ func TestRotatedFiles(t *testing.T) {
 	}
 }
 
-// TestKilledWriter kills the program while it writes: what is there reads as far as it goes, the manifest says
-// that it is unfinished, and a run that appends goes on behind the last whole record.
+// TestKilledWriter kills the program while it writes: what is there reads as far as it goes, the manifest reports
+// that it is unfinished, and a run that appends continues behind the last whole record.
 func TestKilledWriter(t *testing.T) {
 	harness.Need(t, "tshark")
 	for _, format := range []string{"pcap", "pcapng"} {
@@ -237,7 +237,7 @@ func TestWriterFaults(t *testing.T) {
 	}
 }
 
-// TestFilesOfEarlierRun runs a writer a second time: files and manifest of the first run stay, byte for byte, and the second says where its
+// TestFilesOfEarlierRun runs a writer a second time: files and manifest of the first run stay, byte for byte, and the second names where its
 // own are. With overwrite it takes their place.
 func TestFilesOfEarlierRun(t *testing.T) {
 	for _, tt := range []struct{ options, warning, files string }{
@@ -326,13 +326,13 @@ func contents(t *testing.T, dir string) map[string]string {
 	return texts
 }
 
-// larger tells whether a file has more than so many bytes.
+// larger reports whether a file has more than so many bytes.
 func larger(path string, bytes int64) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() > bytes
 }
 
-// startWriter starts a run of writeScript that sends so many packets, and ends when it is told to.
+// startWriter starts a run of writeScript that sends so many packets, and ends when it is asked to.
 func startWriter(t *testing.T, dir, options, packets string, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd, out := writeCommand(t, dir, options, append([]string{"--packets", packets, "--more", "1"}, more...)...), new(bytes.Buffer)
@@ -344,7 +344,7 @@ func startWriter(t *testing.T, dir, options, packets string, more ...string) (*e
 	return cmd, out
 }
 
-// endWriter tells a run to end; its exit code.
+// endWriter asks a run to end; its exit code.
 func endWriter(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -354,7 +354,7 @@ func endWriter(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// written is what the ledger in a manifest says that writer disk has written.
+// written is what the ledger in a manifest reports that writer disk has written.
 func (m *writtenManifest) written() (n int) {
 	for _, line := range m.Ledger.Lines {
 		if line.Name == "disk" {
@@ -473,7 +473,7 @@ func TestLateWriterKeepsManifest(t *testing.T) {
 	}
 }
 
-// TestTouchedFile has somebody else cut, replace and rename the file of a run: exit code 6, the file is named, and the ledger
+// TestTouchedFile has another process cut, replace and rename the file of a run: exit code 6, the file is named, and the ledger
 // claims none of its packets, but those of the files before it.
 func TestTouchedFile(t *testing.T) {
 	harness.Need(t, "tshark")

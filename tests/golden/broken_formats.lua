@@ -1,4 +1,4 @@
--- broken_formats.lua: what is said of formats that can't be, of values that don't fit and of packets that are none: each with
+-- broken_formats.lua: what is reported about formats that can't be, of values that don't fit and of packets that are none: each with
 -- the field and, of a declaration, its line.
 --   daqiri-run broken_formats.lua
 local daqiri = require "daqiri"

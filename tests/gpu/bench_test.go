@@ -66,7 +66,7 @@ func TestBenchGPULoops(t *testing.T) {
 	}
 }
 
-// TestBenchGPUCases: a case on the stand-in has a ceiling, and shares of it; without a driver it skips and says what is
+// TestBenchGPUCases: a case on the stand-in has a ceiling, and shares of it; without a driver it skips and reports what is
 // missing.
 func TestBenchGPUCases(t *testing.T) {
 	harness.BuiltBench(t)

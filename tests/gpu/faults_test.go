@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// gpuFault is a fault of the stand-in, how the run ends, and what it says.
+// gpuFault is an injected fault of the stand-in, how the run ends, and what it reports.
 type gpuFault struct {
 	name, fault string
 	exit        int
@@ -23,7 +23,7 @@ type gpuFault struct {
 }
 
 // TestGPUFaults: what goes wrong on a GPU has a name, ends the run in order and is accounted for. The GPU is the stand-in,
-// whose faults it sets.
+// whose errors it sets.
 func TestGPUFaults(t *testing.T) {
 	cases := []gpuFault{
 		{"works", "delay_us=100", 0, []string{harness.Balanced}, nil},
@@ -55,7 +55,7 @@ func TestGPUMissing(t *testing.T) {
 		script, "--memory", "gpu")
 }
 
-// TestGPUInspect: a plan with memory for GPUs says what the driver and the machine say of them, as doctor does.
+// TestGPUInspect: a plan with memory for GPUs reports what the driver and the machine say of them, as doctor does.
 func TestGPUInspect(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "gpu.yaml")
 	text := "version: 1\nstream_type: raw\nmaster_core: 0\nmemory_regions:\n- {name: there, kind: device, affinity: 0, num_bufs: 64, buf_size: 2048}\n" +
@@ -127,7 +127,7 @@ func TestGPUCopyFaults(t *testing.T) {
 	}, script)
 }
 
-// endAsTold runs a script with each fault.
+// endAsTold runs a script with each error.
 func endAsTold(t *testing.T, cases []gpuFault, args ...string) {
 	t.Helper()
 	lib, err := gpu.Library()
@@ -170,7 +170,7 @@ func TestGPUKernel(t *testing.T) {
 	}
 }
 
-// TestGPUKernelFaults: what goes wrong with a user's kernel is told by its name, and ends within seconds.
+// TestGPUKernelFaults: what goes wrong with a user's kernel is reported by its name, and ends within seconds.
 func TestGPUKernelFaults(t *testing.T) {
 	const head = `local daqiri = require "daqiri"
 local a = daqiri.array{ kind = "device", type = "fp32", shape = 4 }
@@ -193,7 +193,7 @@ __global__ void bad(float *a)
 			[]string{"kernel god", "error"}},
 		{"no NVRTC", "env DAQIRI_NVRTC=/nowhere/libnvrtc.so", one, []string{"kernel bad: its source needs NVRTC: /nowhere/libnvrtc.so was not found", "a kernel with ptx = ... needs none"}},
 		{"no NVRTC, PTX", "env DAQIRI_NVRTC=/nowhere/libnvrtc.so", head + `local ok, err = pcall(daqiri.kernel, { grid = 1, block = 1, entry = "k", ptx = ".version 8.0\n.visible .entry k(.param .u64 k_param_0)\n{ ret; }" })
-print(err)`, []string{"kernel k: its PTX has no entry k"}}, // says the driver: the stand-in has no code for it
+print(err)`, []string{"kernel k: its PTX has no entry k"}}, // by the driver: the stand-in has no code for it
 		{"PTX without the entry", "", head + `print(pcall(daqiri.kernel, { grid = 1, block = 1, entry = "k", ptx = ".version 8.0\n.visible .entry j()\n{ ret; }" }))`,
 			[]string{"kernel k: its PTX has no kernel 'k'; it has j"}},
 		{"no driver", "env DAQIRI_CUDA=/nowhere/libcuda.so", one, []string{"array of 4 fp32 (device): it needs a GPU's driver: /nowhere/libcuda.so"}},

@@ -15,7 +15,7 @@ import (
 )
 
 // flatScript has batches go through all that holds memory of a GPU: reorder with loss and gaps, a kernel of the script's own, s:copy
-// back to the host. It says when it is warm and when it has seen all, and goes on until the file args.stop is there.
+// back to the host. It reports when it is warm and when it has seen all, and continues until the file args.stop is there.
 const flatScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ batches = 1000, kernel = true, stop = "" }
@@ -120,7 +120,7 @@ func staysFlat(t *testing.T, batches string, args ...string) {
 	if [3]uint64(warm[3:]) != [3]uint64(done[3:]) || done[0] <= warm[0] {
 		t.Errorf("pieces, bytes and streams were %d, and are %d, with %d lists", warm[3:], done[3:], done[0])
 	}
-	if end := counts(); end[5] > 1 || end[3] > 2 { // what a session had is given back; the array of the script lasts, with its own for copies
+	if end := counts(); end[5] > 1 || end[3] > 2 { // what a session had is released; the array of the script lasts, with its own for copies
 		t.Errorf("at the end there are %d\n%s", end[3:], said.String())
 	}
 }

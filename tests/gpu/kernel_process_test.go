@@ -39,7 +39,7 @@ func TestKernelProcess(t *testing.T) {
 	}
 }
 
-// kernelProcess looks at the process of this name that a script, with its arguments, starts; the program is run by a command before it.
+// kernelProcess checks the process of this name that a script, with its arguments, starts; the program is run by a command before it.
 func kernelProcess(t *testing.T, worker string, script []string, ordinary bool, before ...string) {
 	t.Helper()
 	home := t.TempDir()
@@ -216,7 +216,7 @@ var hostileCalls = []struct {
 }
 
 // TestHostileKernels: a kernel, persistent or launched, that calls what its source can't name, by the function's address, dies of it, or
-// the call fails. The run ends as a device's, or goes on where the script has caught the error, with its files and its ledger whole;
+// the call fails. The run ends as a device's, or continues where the script has caught the error, with its files and its ledger whole;
 // nothing was done, and no process is left.
 func TestHostileKernels(t *testing.T) {
 	harness.Need(t, "capinfos")
@@ -256,7 +256,7 @@ func TestHostileKernels(t *testing.T) {
 	})
 }
 
-// runHostile runs a script of testdata to its end in a folder of its own, and looks at what it has left.
+// runHostile runs a script of testdata to its end in a folder of its own, and checks what it has left.
 func runHostile(t *testing.T, name string, args []string, code int, says string) {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join(tree.Root, "tests/gpu/testdata", name))
@@ -291,12 +291,12 @@ func withHome(t *testing.T, home string) (found []string) {
 	return found
 }
 
-// checkHostile: says is a line of the output; "": the line about a call that Linux does not allow.
-func checkHostile(t *testing.T, dir, out string, code, want int, says string) {
+// checkHostile: text is a line of the output; "": the line about a call that Linux does not allow.
+func checkHostile(t *testing.T, dir, out string, code, want int, text string) {
 	t.Helper()
 	line := regexp.MustCompile(`its worker died of signal 31 \(Bad system call\); hint: it asked Linux for a file, a process or the network`)
-	if says != "" {
-		line = regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(says) + `$`)
+	if text != "" {
+		line = regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(text) + `$`)
 	}
 	if code != want || !line.MatchString(out) || !strings.Contains(out, harness.Balanced) {
 		t.Errorf("exit code %d, want %d and %v:\n%s", code, want, line, out)

@@ -7,8 +7,8 @@ import (
 	"github.com/daqiri/daqiri-run/tests/harness"
 )
 
-// marksScript: a kernel writes down what it is told of each batch (id, bitmap, the extra number of each slot), and the script compares
-// it with what the CPU says.
+// marksScript: a kernel writes down what it gets of each batch (id, bitmap, the extra number of each slot), and the script compares
+// it with what the CPU reports.
 const marksScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ kind = "device", memory = "gpu", per = 100, loss = 0.05, fill = "0" }
@@ -75,7 +75,7 @@ end
 print(("%d batches, %d wrong, %d missing, %d numbers"):format(#want, wrong, missing, values))
 `
 
-// TestGPUMarks: what a kernel is told of a batch beside its data is what the CPU says of it, whoever moves the payloads and
+// TestGPUMarks: what a kernel gets of a batch beside its data is what the CPU reports of it, whatever moves the payloads and
 // whether batches are full; on the stand-in memory of the GPU is full of 0xa5 at first, and behind each other batch's.
 func TestGPUMarks(t *testing.T) {
 	script := harness.WriteScript(t, marksScript)

@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// intoGPU has a run of blocksScript put its batches into the memory of the stand-in, whose faults these are. cufile: those of
+// intoGPU has a run of blocksScript put its batches into the memory of the stand-in, whose errors these are. cufile: those of
 // the stand-in for cuFile; "off": there is none.
 func intoGPU(t *testing.T, cmd *exec.Cmd, faults, cufile string) {
 	t.Helper()
@@ -30,7 +30,7 @@ func intoGPU(t *testing.T, cmd *exec.Cmd, faults, cufile string) {
 	}
 }
 
-// figures runs a command to its good end; what it counted, and what it said.
+// figures runs a command to its good end; what it counted, and what it reported.
 func figures(t *testing.T, cmd *exec.Cmd) (f map[string]int, said string) {
 	t.Helper()
 	var stderr strings.Builder

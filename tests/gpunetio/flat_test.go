@@ -16,7 +16,7 @@ import (
 var gnFlat = regexp.MustCompile(`(?s)^warm\t(\d+)\n.*end\t(\d+)\nhanded over\t(\d+)\treceived\t(\d+)\trefused\t0\n$`)
 
 // TestGnFlat: after descriptors without number (frames, copies, file writes, packets received) a program has no more memory
-// than it had when it was warm, but for what Go's collector leaves for a while. An operation that is not given back would be
+// than it had when it was warm, but for what Go's collector leaves for a while. An operation that is not released would be
 // some 25 MB. DAQIRI_GN_DESCRIPTORS has more of them than CI.
 func TestGnFlat(t *testing.T) {
 	count := os.Getenv("DAQIRI_GN_DESCRIPTORS")

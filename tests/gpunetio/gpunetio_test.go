@@ -145,7 +145,7 @@ func TestGnScripts(t *testing.T) {
 	}
 }
 
-// TestGnPutBw: what the client puts arrives, whoever posts it and whoever moves the ring.
+// TestGnPutBw: what the client puts arrives, whatever posts it and whatever moves the ring.
 func TestGnPutBw(t *testing.T) {
 	script := filepath.Join(tree.Root, "scripts/gpunetio/gn_put_bw.lua")
 	for _, args := range [][]string{{"--scope", "warp"}, {"--proxy"}, {"--scope", "warp", "--proxy"}} {
@@ -156,7 +156,7 @@ func TestGnPutBw(t *testing.T) {
 	}
 }
 
-// TestGnDark: a kernel in a process of its own reaches a region of its GPU; what the CPU can't reach is refused, with the descriptor's fault, and nothing counts as moved.
+// TestGnDark: a kernel in a process of its own reaches a region of its GPU; what the CPU can't reach is refused, with the descriptor's error, and nothing counts as moved.
 func TestGnDark(t *testing.T) {
 	out, code := harness.OnGPU(t, "", "--summary", "full", filepath.Join(tree.Root, "tests/gpunetio/testdata/gn_dark.lua"))
 	want := "said\t5\t5\t0\t42\ta region that may not be read, written, or added to so\t2\n"
@@ -173,8 +173,8 @@ type gnLived struct {
 	Fault                                                                                 string
 }
 
-// TestGnFaults: a kernel that fails is killed and started anew, or its ring broken; what it held is let go, the kernel beside it loses
-// nothing, the program's own work where it ran goes on, and the ledger adds up.
+// TestGnFaults: a kernel that fails is killed and restarted, or its ring broken; what it held is released, the kernel beside it loses
+// nothing, the program's own work where it ran continues, and the ledger adds up.
 func TestGnFaults(t *testing.T) {
 	const illegal = "GPU 0 (Fake GPU): CUDA_ERROR_ILLEGAL_ADDRESS"
 	for _, c := range []struct{ fault, memory, says string }{
@@ -220,7 +220,7 @@ func TestGnFaults(t *testing.T) {
 	}
 }
 
-// TestGnFaultEnds: a kernel that may not be started anew ends the script that waits for it, as a device does.
+// TestGnFaultEnds: a kernel that may not be restarted ends the script that waits for it, as a device does.
 func TestGnFaultEnds(t *testing.T) {
 	for _, c := range []struct{ fault, memory, driver, says string }{
 		{"trap", "host", "", "its worker died of signal 11"},
@@ -235,8 +235,8 @@ func TestGnFaultEnds(t *testing.T) {
 	}
 }
 
-// TestGnProcess: a kernel on a GPU has a process of its own where the program has nothing else to do there; else the report says that it hasn't. One that
-// can't be started there says why.
+// TestGnProcess: a kernel on a GPU has a process of its own where the program has nothing else to do there; else the report shows that it does not. One that
+// can't be started there has the reason in the error.
 func TestGnProcess(t *testing.T) {
 	for script, apart := range map[string]bool{"gn_receive": true, "gn_write_lat": false} {
 		out, code := harness.OnGPU(t, "", "--summary", "full", filepath.Join(tree.Root, "scripts/gpunetio", script+".lua"), "--memory", "gpu")

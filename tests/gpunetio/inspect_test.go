@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// TestGnInspect: a configuration that asks for GPUNetIO is told what of it is here, as the document says it; another one isn't.
+// TestGnInspect: a configuration that asks for GPUNetIO is shown what of it is here, as in the document; another one isn't.
 func TestGnInspect(t *testing.T) {
 	const conf = `daqiri: {cfg: {version: 1, stream_type: raw, master_core: 0, loopback: {mode: sw},
   memory_regions: [{name: m, kind: host, affinity: 0, num_bufs: 64, buf_size: 64}],

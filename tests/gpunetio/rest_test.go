@@ -19,9 +19,9 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// TestGnStopped: while the program stands still (SIGSTOP) a kernel's waits end at their limit; afterwards all goes on. A wait
+// TestGnStopped: while the program stands still (SIGSTOP) a kernel's waits end at their limit; afterwards all continues. A wait
 // that had no core at its limit of 200 ms ends later: by the clock a quarter of them has a tenth more at most, and none waits
-// until the program goes on. By what its thread ran, of which a virtual machine may count what its host took, none has more.
+// until the program continues. By what its thread ran, of which a virtual machine may count what its host took, none has more.
 func TestGnStopped(t *testing.T) {
 	script, err := filepath.Abs(filepath.Join(tree.Root, "tests/gpunetio/testdata/gn_stopped.lua"))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestGnOrphan(t *testing.T) {
 		_ = cmd.Wait()
 		gone := func() bool {
 			status, err := os.ReadFile(filepath.Join(dir, "status"))
-			return err != nil || strings.Contains(string(status), "\nState:\tZ") // whoever is its parent now
+			return err != nil || strings.Contains(string(status), "\nState:\tZ") // whichever process is its parent now
 		}
 		for until := time.Now().Add(time.Minute); !gone(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(until) {
@@ -88,7 +88,7 @@ func TestGnOrphan(t *testing.T) {
 	}
 }
 
-// TestGnKept: what a kernel took and had not given back when it ended counts as received, and what lay in its ring as stopped: on the host, and where
+// TestGnKept: what a kernel took and had not released when it ended counts as received, and what lay in its ring as stopped: on the host, and where
 // the kernel keeps its place in the ring in the memory of a GPU, in a process of its own and in the program's.
 func TestGnKept(t *testing.T) {
 	all, err := gpu.Variables()
@@ -136,7 +136,7 @@ func sleepsOf(t *testing.T, task string) time.Duration {
 	return time.Duration(count)
 }
 
-// shares takes a second's look at the parts of a CPU that threads take, and keeps the least of each: a busy machine makes all of
+// shares measures for a second the parts of a CPU that threads take, and keeps the least of each: a busy machine makes all of
 // them slower now and then.
 func shares(t *testing.T, least map[string]float64) {
 	before, from := map[string]time.Duration{}, time.Now()

@@ -35,7 +35,7 @@ local o = daqiri.from_json(args.options)
 o.name, o.policy, o.header = "disk", args.policy, { site = 3 }
 local blocks = s:reorder{ name = "blocks", memory_region = "batches", at = "payload", payload_byte_offset = 4, slot_bytes = 600,
   sequence_number = { at = "payload", bit_offset = 0, bit_width = 32 }, packets_per_batch = 50, fill = args.fill,
-  timeout_us = args.clock == "virtual" and args.source == "" and 10000 or 5e6, -- real time passes while nobody runs
+  timeout_us = args.clock == "virtual" and args.source == "" and 10000 or 5e6, -- real time passes while nothing runs
   policy = args.policy }
 if args.endpoint ~= "" then
   o.bucket, o.endpoint, o.access_key, o.secret_key, o.prefix = "bucket", args.endpoint, "key", "a-secret", "run"
@@ -121,7 +121,7 @@ func ReadBlocks(t *testing.T, dir, capture string, files []string) (blocks, pack
 	return blocks, packets, holes
 }
 
-// blocksManifest is what a manifest says of block files.
+// blocksManifest is what a manifest reports of block files.
 type blocksManifest struct {
 	State string
 	Files []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// StartReady starts a program in dir and returns once it has said "ready". One that does not is killed and fails the test;
+// StartReady starts a program in dir and returns once it has printed "ready". One that does not is killed and fails the test;
 // whatever becomes of it, it does not outlive a minute.
 func StartReady(t *testing.T, dir, program string, args ...string) (*exec.Cmd, io.Reader, *Buffer) {
 	t.Helper()

@@ -47,7 +47,7 @@ func (a Tests) Run() int {
 	return code
 }
 
-// raceOptions has programs with the race detector report to a folder, as many die by a signal or with nobody who reads their
+// raceOptions has programs with the race detector report to a folder, as many die by a signal or with nothing that reads their
 // stderr; and not wait a second at their end for races that come late.
 func raceOptions(dir string) string {
 	return "atexit_sleep_ms=0 log_path=" + filepath.Join(dir, "race")

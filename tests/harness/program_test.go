@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRaceIsSeen: a race of a program whose streams nobody reads, and which is killed, is found.
+// TestRaceIsSeen: a race of a program whose streams nothing reads, and which is killed, is found.
 func TestRaceIsSeen(t *testing.T) {
 	if !raced() {
 		return // there is nothing to see races with

@@ -48,7 +48,7 @@ func DebianMirror() (string, error) {
 	return "", errors.New("this machine has no Debian mirror (hint: on Debian, apt-get update)")
 }
 
-// dpdkLibrary tells whether `make build` has left the dpdk engine at the root.
+// dpdkLibrary reports whether `make build` has left the dpdk engine at the root.
 func dpdkLibrary() error {
 	if _, err := os.Stat(filepath.Join(tree.Root, "libdaqiri_dpdk.so")); err != nil {
 		return errors.New("no libdaqiri_dpdk.so: `make build` makes it where libdpdk is (`make deps` installs it on Debian and Ubuntu)")
@@ -56,11 +56,11 @@ func dpdkLibrary() error {
 	return nil
 }
 
-// A probe tells whether this machine has one thing that tests need: nil, or the reason why not.
+// A probe reports whether this machine has one thing that tests need: nil, or the reason why not.
 type probe func() error
 
 // probes is the vocabulary of DAQIRI_REQUIRE, which tests/README.md repeats for people. A test that lacks one of
-// these skips and says why; where DAQIRI_REQUIRE (comma separated) names it, the test fails instead.
+// these skips and gives the reason; where DAQIRI_REQUIRE (comma separated) names it, the test fails instead.
 var probes = map[string]probe{
 	"arm64":         crossCompiler,
 	"bpf":           command("clang"), // and llvm-strip: builds the eBPF object
@@ -104,7 +104,7 @@ var probes = map[string]probe{
 	"zero-copy":     virtualMachine, // there, too, with a newer kernel
 }
 
-// Need skips t, or fails it as DAQIRI_REQUIRE says, unless this machine has every named thing.
+// Need skips t, or fails it as DAQIRI_REQUIRE specifies, unless this machine has every named thing.
 func Need(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -157,7 +157,7 @@ var namespaces = sync.OnceValue(func() error {
 	return nil
 })
 
-// loopMount tells whether a file can be mounted as a file system.
+// loopMount reports whether a file can be mounted as a file system.
 func loopMount() error {
 	if _, err := os.Stat("/dev/loop-control"); err != nil {
 		return fmt.Errorf("no loop devices: %w", err)
@@ -165,7 +165,7 @@ func loopMount() error {
 	return errors.Join(root(), command("mkfs.ext4")())
 }
 
-// virtualMachine tells whether the programs are there; tests/vm says what else may be missing.
+// virtualMachine reports whether the programs are there; tests/vm checks what else may be missing.
 func virtualMachine() error {
 	return errors.Join(command("qemu-system-x86_64")(), command("busybox")(), command("modprobe")(), command("xz")(), command("cpio")(), command("dpdk-testpmd")())
 }

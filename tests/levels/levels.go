@@ -1,5 +1,5 @@
 // Package levels is the table of what each level of the test suite runs. The command tests/suite runs it, and tests/mutate asks it
-// which level sees a fault.
+// which level sees an error.
 //
 // It imports the standard library alone.
 package levels
@@ -88,7 +88,7 @@ var Fuzzed = []struct {
 	{"runtime/spec", "FuzzUnits", 150_000},
 }
 
-// fuzzing are selections of one target each. Inputs are not made smaller: that takes up to a minute each, and in it nothing is tried.
+// fuzzing are selections of one target each. Inputs are not made smaller, as this lasts for up to a minute each, without new ones.
 func fuzzing() (list []Selection) {
 	for _, f := range Fuzzed {
 		list = append(list, Selection{Tag: f.Target, Packages: []string{f.Package}, Run: "^$", Parallel: 1, Usual: time.Minute,
@@ -183,7 +183,7 @@ func matches(pattern string, names []string) bool {
 	return true
 }
 
-// Does says what the go tests of a level are.
+// Does describes what the go tests of a level are.
 var Does = map[Level]string{
 	Test: "every package, the C units under address and undefined sanitizers, and whole programs",
 	Deep: "the C units of other variants, the race detector, arm64, virtual machines, random calls and fuzzing",

@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/levels"
 )
 
-// keptFile has a line for each fault that was tried, so that a run that was ended goes on where it was.
+// keptFile has a line for each fault that was tried, so that a run that was ended continues where it was.
 const keptFile = "build/mutate.jsonl"
 
 // A keptResult is one line of keptFile.

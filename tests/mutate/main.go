@@ -1,5 +1,5 @@
 // Command mutate puts small faults into copies of the project, one at a time, runs the tests that should see each, and
-// reports which faults nobody noticed. Its table are the files *.txt beside it. The checkout is never touched.
+// reports which faults nothing noticed. Its table are the files *.txt beside it. The checkout is never touched.
 package main
 
 import (

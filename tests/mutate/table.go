@@ -141,7 +141,7 @@ func (f *fault) addLine(line string) error {
 		}
 		f.sees = append(f.sees, sight{words[0], words[1:]})
 	default:
-		return fmt.Errorf("%q is no line of a fault", line)
+		return fmt.Errorf("%q is not a line of the table", line)
 	}
 	return nil
 }

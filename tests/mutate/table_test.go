@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 
-// missing says what a sight lacks, or "".
+// missing reports what a sight lacks, or "".
 func missing(t *testing.T, s sight) string {
 	there := func(name string) string {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {

@@ -166,7 +166,7 @@ var (
 	notRun   = regexp.MustCompile(`(?m)no tests to run|--- SKIP.*|^skip .*`)
 )
 
-// judge tells whether a test that ended so has seen the fault: it failed, it was built, and without the fault it passes.
+// judge reports whether a test that ended so has seen the fault: it failed, it was built, and without the fault it passes.
 func (b *bench) judge(root string, s sight, said string, failed error) (seen bool, how string) {
 	if m := notBuilt.FindString(said); m != "" && failed != nil {
 		return false, fmt.Sprintf("does not compile: %s", m)

@@ -306,14 +306,14 @@ static inline void bed_steps(bed *b, int64_t until_ns, bool serve) {
         if (serve && bed_serve(b, 0) > 0) continue;
         if (dq_step(b->s) > 0) continue;
         int64_t next = dq_next_time(b->s);
-        DQ_CHECK(next > dq_now(b->s)); // else time would stand still for ever
+        DQ_CHECK(next > dq_now(b->s)); // else time would stand still forever
         if (next == INT64_MAX || next > until_ns) break;
         dq_advance(b->s, next);
     }
     if (until_ns != INT64_MAX) dq_advance(b->s, until_ns);
 }
 
-// Goes on until `want` packets have arrived in all (virtual clock: until nothing is left to do).
+// Continues until `want` packets have arrived in all (virtual clock: until nothing is left to do).
 static inline void bed_until(bed *b, size_t want) {
     int64_t end = dqi_mono_ns() + BED_PATIENCE;
     if (b->conf.mode == BED_VIRTUAL) bed_steps(b, INT64_MAX, true);

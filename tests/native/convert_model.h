@@ -17,7 +17,7 @@ static inline uint64_t model_ieee(double v, int exponent, int fraction) {
     uint64_t whole = (uint64_t)below;
     if (steps - below > 0.5 || (steps - below == 0.5 && whole % 2 == 1)) whole++;
     uint64_t bias = (UINT64_C(1) << (exponent - 1)) - 1, top = (2 * bias + 1) << fraction;
-    uint64_t bits = (((uint64_t)power + bias) << fraction) + whole; // a carry goes on into the exponent
+    uint64_t bits = (((uint64_t)power + bias) << fraction) + whole; // a carry continues into the exponent
     if (bits > top) bits = top;
     return bits | (v < 0 ? UINT64_C(1) << (exponent + fraction) : 0);
 }

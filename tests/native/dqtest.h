@@ -40,7 +40,7 @@ static _Atomic int dq_failures;
 static const char *dq_case = "";
 static char **dq_wanted;
 
-// Reports a failed check; the case goes on. More than 20 failures end the program: the first ones tell.
+// Reports a failed check; the case continues. More than 20 failures end the program: the first ones suffice.
 static inline void dq_failed(const char *file, int line, const char *what) {
     fprintf(stderr, "%s:%d: %s: %s\n", file, line, dq_case, what);
     if (atomic_fetch_add(&dq_failures, 1) >= 20) exit(1);
@@ -89,7 +89,7 @@ static inline void dq_failed(const char *file, int line, const char *what) {
         }                                                                                                    \
     } while (0)
 
-// True when DAQIRI_REQUIRE, a list separated by commas or spaces, names what this machine is said to have.
+// True when DAQIRI_REQUIRE, a list separated by commas or spaces, names what this machine should have.
 static inline bool dq_required(const char *what) {
     const char *list = getenv("DAQIRI_REQUIRE");
     size_t len = strlen(what);

@@ -53,7 +53,7 @@ static uint32_t fake_read(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
 
 static void fake_release(dqi_port_queue *l) { ((fake_queue *)l->state)->released++; }
 
-// The device's rules: what the last change said of them, and whether it takes any.
+// The device's rules: what the last change reported of them, and whether it takes any.
 static struct {
     uint32_t n_gone, n_add;
     uint32_t gone_id, add_id; // flow ids of the first
@@ -152,7 +152,7 @@ static inline uint64_t dropped(const dq_line *l) {
     return n;
 }
 
-// What a queue got in one look, and gives back.
+// What a queue got in one look, and returns.
 static inline uint32_t take(dq_queue *q, dq_burst **b) {
     *b = dqi_burst_get(q->bursts);
     int n = dqi_eth_rx(q, b, q->conf.batch_size);

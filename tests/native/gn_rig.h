@@ -37,7 +37,7 @@ static inline uint32_t rig_ballot(int b) {
     return mask;
 }
 
-// A thread's time goes on where it waits: limits are reached after as many tries, however fast the machine
+// A thread's time advances where it waits: limits are reached after as many tries, however fast the machine
 // is.
 static inline void rig_pause(void) {
     rig_time += 1000;

@@ -5,8 +5,8 @@
 #include "kernels/k_stream.h"
 #include "kernels/k_sum.h"
 
-// A GPU's kernel has its types as constants. Here all share a body that is told them: built for each pair,
-// one unit would take a compiler minutes under a sanitizer.
+// A GPU's kernel has its types as constants. Here all share a body that gets them as arguments: built for
+// each pair, one unit would take a compiler minutes under a sanitizer.
 #define BODY_TYPES(input, output, more) {K_TYPE_##input, K_TYPE_##output, 0},
 #define K_TYPE_int16_swapped            K_TYPE_int16
 #define K_TYPE_int32_swapped            K_TYPE_int32

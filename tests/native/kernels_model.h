@@ -12,7 +12,7 @@
 #define MODEL_POISON 0xa5      // of what nothing is written to
 #define MODEL_SRC    (1 << 20) // bytes of source, random
 
-// A conversion, as dqk_list has it, told anew. number 0: bytes.
+// A conversion, as dqk_list has it, specified again. number 0: bytes.
 typedef struct model_kind {
     uint32_t number, in_bits, out_bits;
     int from, to;

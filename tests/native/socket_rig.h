@@ -1,5 +1,5 @@
 // socket_rig.h: a session with socket interfaces for the units: direct queues served by one waiter, or
-// workers; every packet and event that arrives is written down. Peers that are no part of the engine are
+// workers; every packet and event that arrives is written down. Peers that are not part of the engine are
 // plain sockets.
 #ifndef SOCKET_RIG_H
 #define SOCKET_RIG_H
@@ -418,8 +418,8 @@ static inline bool has_ipv6(void) {
 }
 
 // A datagram to fd of the process's own, and whether the kernel stamped it when it came: it begins to, for
-// all sockets, a while after the first one asked it to. *tells: it has a stamp at all.
-static inline bool rig_stamped(int out, int fd, bool *tells) {
+// all sockets, a while after the first one asked it to. *stamped: it has a stamp at all.
+static inline bool rig_stamped(int out, int fd, bool *stamped) {
     char buf[8], ctl[64];
     struct iovec iov = {.iov_base = buf, .iov_len = sizeof buf};
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl, .msg_controllen = sizeof ctl};
@@ -427,14 +427,15 @@ static inline bool rig_stamped(int out, int fd, bool *tells) {
     DQ_EQ(send(out, "when", 4, 0), 4);
     usleep(1000);
     clock_gettime(CLOCK_REALTIME, &before);
-    *tells = recvmsg(fd, &m, 0) == 4 && CMSG_FIRSTHDR(&m) && CMSG_FIRSTHDR(&m)->cmsg_type == SCM_TIMESTAMPNS;
-    if (!*tells) return false;
+    *stamped =
+        recvmsg(fd, &m, 0) == 4 && CMSG_FIRSTHDR(&m) && CMSG_FIRSTHDR(&m)->cmsg_type == SCM_TIMESTAMPNS;
+    if (!*stamped) return false;
     memcpy(&at, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof at);
     return at.tv_sec < before.tv_sec || (at.tv_sec == before.tv_sec && at.tv_nsec < before.tv_nsec);
 }
 
-// True when the kernel tells what it dropped and when datagrams came, from now on, as a socket that asks for
-// that stays open until the process ends; an emulated one may not.
+// True when the kernel reports what it dropped and when datagrams came, from now on, as a socket that asks
+// for that stays open until the process ends; an emulated one may not.
 static inline bool rig_kernel_tells(void) {
     uint16_t port = 0;
     uint32_t info[16];

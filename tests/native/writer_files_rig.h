@@ -20,7 +20,7 @@ static inline uint32_t crc_of(const char *path, uint64_t *size) {
     return crc;
 }
 
-// Every file of the list is as it says; their number.
+// Every file of the list is as listed; their number.
 static inline uint32_t check_list(dq_stage *st, uint64_t *packets) {
     dq_writer_file f;
     uint32_t n = 0;

@@ -33,7 +33,7 @@ static inline int push(dq_stage *st, dqi_node *node, dq_burst *b) {
     int err = st->ops->push(st, node, b, &out);
     if (err == DQ_NOT_READY) return err;
     DQ_EQ(err, DQ_OK);
-    DQ_CHECK(out == b); // a tap: the burst goes on
+    DQ_CHECK(out == b); // a tap: the burst continues
     dqi_add(&node->c.in, n);
     dqi_add(&node->c.in_bytes, bytes);
     dq_burst_unref(out);
@@ -83,7 +83,7 @@ static inline void check_error(dq_stage *st, const char *want) {
     CHECK_TEXT(text, want);
 }
 
-// What another program says of a file, where it is installed.
+// What another program reports of a file, where it is installed.
 static inline bool run_tool(const char *tool, const char *command, const char *path, char *out, size_t len) {
     char line[1024];
     snprintf(line, sizeof line, "command -v %s >/dev/null 2>&1", tool);

@@ -120,7 +120,7 @@ func TestDoctorMends(t *testing.T) {
 	}
 }
 
-// runDoctor is what doctor says to a user without rights.
+// runDoctor is what doctor reports to a user without rights.
 func runDoctor(t *testing.T, c *cable, program, dir, disk string) (found []doctorFinding, code int) {
 	t.Helper()
 	cmd := c.Command(c.Recv, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program, "doctor", "--json", "--dir", disk, "x.yaml")

@@ -52,7 +52,7 @@ print(",".join(bytes(f / Raw(bytes(range(101)))).hex() + ":" + field for f, fiel
 `
 
 // TestDPDKDevices exchanges frames with the kernel over devices of DPDK's: it gets those that tcpreplay sends, and the
-// kernel gets what it sends, with right checksums, whoever computes them.
+// kernel gets what it sends, with right checksums, whichever side computes them.
 func TestDPDKDevices(t *testing.T) {
 	harness.Need(t, "dpdk", "netns", "scapy", "tcpreplay", "tcpdump", "tshark")
 	python, _ := harness.ScapyPython()
@@ -101,7 +101,7 @@ func TestDPDKDevices(t *testing.T) {
 	}
 }
 
-// checkKinds looks at the file that the kernel's end received: six kinds, 50 of each, their fields and checksums.
+// checkKinds checks the file that the kernel's end received: six kinds, 50 of each, their fields and checksums.
 func checkKinds(t *testing.T, file string) {
 	t.Helper()
 	lines := harness.TsharkLines(t, file, "vlan.id", "ip.id", "ip.checksum.status", "udp.srcport", "tcp.srcport", "udp.checksum.status", "tcp.checksum.status")

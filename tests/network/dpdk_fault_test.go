@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// dpdkFaults counts what comes in and, where it is to, sends without end; it says when it has started.
+// dpdkFaults counts what comes in and, where it is to, sends without end; it reports when it has started.
 const dpdkFaults = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ device = "vdev:net_af_packet0,iface=veth0", second = "", send = false }
@@ -197,7 +197,7 @@ func TestDPDKSendDown(t *testing.T) {
 	}
 }
 
-// TestDPDKSmallPages runs where no huge pages are free: the report says so, and packets flow.
+// TestDPDKSmallPages runs where no huge pages are free: the report shows it, and packets flow.
 func TestDPDKSmallPages(t *testing.T) {
 	harness.Need(t, "dpdk", "netns")
 	lib, err := filepath.Abs(filepath.Join(tree.Root, "libdaqiri_dpdk.so"))

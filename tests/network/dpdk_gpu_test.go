@@ -43,7 +43,7 @@ print(daqiri.json{ got = got, columns = columns })
 `
 
 // TestCardGPU has the device put payloads into the memory of a GPU: it is mapped for the device, nothing of it passes the CPU, and
-// what the GPU hands back is what scapy sent. Where the device can't, the payloads lie in pinned memory, and the report says why.
+// what the GPU hands back is what scapy sent. Where the device can't, the payloads lie in pinned memory, and the report gives the reason.
 func TestCardGPU(t *testing.T) {
 	harness.Need(t, "dpdk", "scapy", "tshark")
 	driver, err := gpu.Library()

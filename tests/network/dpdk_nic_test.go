@@ -30,7 +30,7 @@ $(pkg-config --cflags libdpdk | sed 's/-I/-isystem /g') nic/*.c -o "$1" -lrte_et
 	return lib, nil
 })
 
-// onCard runs a script with devices that have these features of cards: what it says, and its JSON in `got`.
+// onCard runs a script with devices that have these features of cards: what it reports, and its JSON in `got`.
 func onCard(t *testing.T, features, script string, got any, args ...string) string {
 	t.Helper()
 	out, said, err := tryOnCard(t, features, script, args...)
@@ -72,7 +72,7 @@ func cardCommand(t *testing.T, command func(string, ...string) *exec.Cmd, featur
 	return cmd
 }
 
-// wants checks that a program said each of these.
+// wants checks that a program reported each of these.
 func wants(t *testing.T, said string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -265,7 +265,7 @@ func TestCardWaits(t *testing.T) {
 	}
 }
 
-// stampScript sends 300 frames over a device that hears itself, 300 in a second, into a capture.
+// stampScript sends 300 frames over a device that receives its own packets, 300 in a second, into a capture.
 const stampScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ device = "", dir = "." }
@@ -313,7 +313,7 @@ func TestCardStamps(t *testing.T) {
 		"receive timestamps: software", "hardware_timestamps: the device stamps no packets: software does it")
 }
 
-// rulesScript sends packets to four ports over a device that hears itself, before and after flows come and go: it prints
+// rulesScript sends packets to four ports over a device that receives its own packets, before and after flows come and go: it prints
 // which flow ids came each time. 100 flows come and go in between.
 const rulesScript = `
 local daqiri = require "daqiri"
@@ -403,7 +403,7 @@ for k in range(20):
 wrpcap(sys.argv[1], frames)
 `
 
-// tunnelScript takes tags and tunnels off what a capture plays, sends it on, and says of which flows it was.
+// tunnelScript takes tags and tunnels off what a capture plays, sends it on, and reports of which flows it was.
 const tunnelScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ rx = "", tx = "" }
@@ -483,7 +483,7 @@ func TestCardTransforms(t *testing.T) {
 	}
 }
 
-// popScript sends tagged frames over a device that hears itself, while flows that take the tag off come and go: it prints
+// popScript sends tagged frames over a device that receives its own packets, while flows that take the tag off come and go: it prints
 // how many came without one of these flows' ids or with the tag.
 const popScript = `
 local daqiri = require "daqiri"

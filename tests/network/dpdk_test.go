@@ -235,7 +235,7 @@ func TestDPDKVeth(t *testing.T) {
 	}
 }
 
-// TestDPDKMissing runs without the library: the error says what to install.
+// TestDPDKMissing runs without the library: the error reports what to install.
 func TestDPDKMissing(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "dpdk.lua")
 	if err := os.WriteFile(script, []byte(dpdkScript), 0o644); err != nil {

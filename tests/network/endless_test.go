@@ -49,7 +49,7 @@ func readNumbered(t *testing.T, path string) (all []numbered) {
 	return all
 }
 
-// One capture of a stream that goes on.
+// One capture of a stream that continues.
 type endlessRound struct {
 	file   []numbered
 	stopNS int64 // when receiving ended, by the report
@@ -61,7 +61,7 @@ func (c *cable) captureEndless(program, seconds string, interrupt bool) endlessR
 	t := c.T
 	t.Helper()
 	dir, code, said := "", 0, ""
-	for range 5 { // where others keep the machine busy the writer may be behind, which the program says, or the sender may send nothing
+	for range 5 { // where others keep the machine busy the writer may be behind, which the program reports, or the sender may send nothing
 		dir = t.TempDir()
 		before, _ := c.udp()
 		code, said = c.captureOnce(program, seconds, interrupt, dir)

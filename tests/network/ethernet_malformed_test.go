@@ -39,7 +39,7 @@ def make():
 wrpcap(out, [Raw(make()) for _ in range(n)], linktype=1)
 `
 
-// malformedScript looks at every packet in many ways, changes it and writes it.
+// malformedScript checks every packet in many ways, changes it and writes it.
 const malformedScript = `
 local daqiri = require "daqiri"
 local s = daqiri.open("raw.yaml")

@@ -267,7 +267,7 @@ wrpcap(sys.argv[1], [p for i in range(100) for p in (e/v/UDP(dport=7000)/Raw(byt
 	}
 }
 
-// rawFaults prints what has come, once in a while, and the queue's faults; frames may be dropped at the port for a time.
+// rawFaults prints what has come, once in a while, and the queue's errors; frames may be dropped at the port for a time.
 const rawFaults = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ drop = { false, help = "drop all until 5 frames were dropped" }, seconds = { 60 } }
@@ -374,7 +374,7 @@ func TestRawDropAll(t *testing.T) {
 	})
 }
 
-// recordTwenty goes on from session s: it records datagrams to port 7148 and ends after 20.
+// recordTwenty continues from session s: it records datagrams to port 7148 and ends after 20.
 const recordTwenty = `
 local rx, n = s:rx_queue("rx_port"), 0
 s:pipe(rx, s:filter{ name = "udp", where = "udp_dst == 7148" }, s:write_pcap{ name = "disk", dir = ".", prefix = "cap", policy = "wait" })
@@ -417,7 +417,7 @@ func TestRawRefused(t *testing.T) {
 	program := harness.Built(t)
 	c := newCable(t)
 	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir), filepath.Dir(program)} { // somebody else is to read them
+	for _, d := range []string{dir, filepath.Dir(dir), filepath.Dir(program)} { // another user is to read them
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
 		}

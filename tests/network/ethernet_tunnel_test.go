@@ -42,7 +42,7 @@ const tunnelSection = `      tx:
           actions: [{type: tunnel_encap, tunnel: {type: vxlan, vni: 5, outer_eth_src: "02:00:00:00:01:01", outer_eth_dst: "02:00:00:00:01:02", outer_ipv4_src: 192.0.2.1, outer_ipv4_dst: 192.0.2.2}}]
 `
 
-// TestRawTunnels has tcpdump and tshark look at our tags and tunnels on the wire. What the MTU has no room for is
+// TestRawTunnels has tcpdump and tshark check our tags and tunnels on the wire. What the MTU has no room for is
 // counted, and a tag is not part of it.
 func TestRawTunnels(t *testing.T) {
 	harness.Need(t, "tshark", "tcpdump")

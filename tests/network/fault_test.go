@@ -38,7 +38,7 @@ for i in range(` + strconv.Itoa(sent) + `):
 `
 
 // TestSlowReceiverLosesNothingUncounted interrupts a receiver that is far behind. What the kernel delivered is what
-// came in, what the kernel dropped is told, and together they are what was sent.
+// came in, what the kernel dropped is reported, and together they are what was sent.
 func TestSlowReceiverLosesNothingUncounted(t *testing.T) {
 	harness.Need(t, "scapy") // for its Python
 	program := harness.Built(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/daqiri/daqiri-run/tests/harness"
 )
 
-// What scapy builds goes through a session on the loop engine, and what comes out of it is compared with what scapy
-// says should: flows that match, tunnels taken off. What a session builds is taken apart by scapy and tshark. They share
+// What scapy builds goes through a session on the loop engine, and what comes out of it is compared with what should
+// according to scapy: flows that match, tunnels taken off. What a session builds is taken apart by scapy and tshark. They share
 // no code with this project.
 
 // frameConfig is a cable on the virtual clock; what follows belongs to the receiver's rx section.

@@ -73,7 +73,7 @@ func (r *rawRun) file(name string) {
 
 var memberLine = regexp.MustCompile(`(?m)^.*port veth0 grp (\S+)( src (\S+))?.*$`)
 
-// isMember tells whether the bridge has the group, with this source where it notes one ("": of any).
+// isMember reports whether the bridge has the group, with this source where it notes one ("": of any).
 func (c *cable) isMember(group, source string) bool {
 	for _, m := range memberLine.FindAllStringSubmatch(c.members(), -1) {
 		if m[1] == group && (source == "" || m[3] == source) {
@@ -181,7 +181,7 @@ const rawSender = `
         - {name: t0, id: 0, cpu_core: -1, batch_size: 64, memory_regions: [m]}
 `
 
-// resolves asks the kernel of the sending end for an address's MAC; "": nobody answers.
+// resolves asks the kernel of the sending end for an address's MAC; "": nothing answers.
 func (c *cable) resolves(addr string) (mac string) {
 	c.T.Helper()
 	harness.Until(c.T, "end of the question for "+addr, func() bool {

@@ -79,7 +79,7 @@ func TestEndOfOneDirection(t *testing.T) {
 	}
 }
 
-// serveScript runs a script that says when it is ready.
+// serveScript runs a script that reports when it is ready.
 func serveScript(t *testing.T, program, text string) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "server.lua")

@@ -170,7 +170,7 @@ wrpcap(out, [Ether(src=src_mac, dst=dst_mac)/IP(src="` + harness.SendAddr + `", 
              UDP(sport=4000 + i % 100, dport=7148)/Raw(random.randbytes(random.randint(1, 1400))) for i in range(n)])
 `
 
-// scapySend sends the payloads of a pcap as datagrams that scapy builds anew.
+// scapySend sends the payloads of a pcap as datagrams that scapy builds again.
 const scapySend = `
 import sys
 from scapy.all import rdpcap, sendp

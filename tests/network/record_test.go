@@ -55,7 +55,7 @@ func TestRecordBesideKernel(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, out.String())
 	}
 	samePackets(t, payloads(t, ours), payloads(t, theirs))
-	// Nobody listens at these ports: the kernel, which got the datagrams, counts them.
+	// No socket listens at these ports: the kernel, which got the datagrams, counts them.
 	if now := c.In(c.Recv, "cat", "/proc/net/snmp"); now == refused {
 		t.Error("the kernel has seen none of the frames")
 	}

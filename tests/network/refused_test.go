@@ -28,7 +28,7 @@ tx:transmit{ template = tx:template{ payload = "here I am" }, count = 1 }
 s:run()
 `
 
-// TestRefusedClientIsTold has a client whose server comes later: the log says once why it waits, and what
+// TestRefusedClientIsTold has a client whose server comes later: the log reports once why it waits, and what
 // was sent meanwhile arrives.
 func TestRefusedClientIsTold(t *testing.T) {
 	address := harness.FreeAddress(t)

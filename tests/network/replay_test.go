@@ -170,7 +170,7 @@ func TestReplayFormats(t *testing.T) {
 			}
 			fields := []string{"frame.time_epoch", "frame.cap_len", "udp.length", "data.data"}
 			if name == "snapped" {
-				fields = fields[:2] // of a frame that says that it was longer tshark shows no data
+				fields = fields[:2] // of a frame that reports that it was longer tshark shows no data
 			}
 			want, got := harness.TsharkLines(t, file, fields...), harness.TsharkLines(t, filepath.Join(dir, "out", "disk.pcap"), fields...)
 			if len(want) < 50 || len(got) != len(want) {

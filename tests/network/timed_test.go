@@ -48,7 +48,7 @@ const timedConfig = `daqiri:
         - {name: tx, id: 0, cpu_core: -1, batch_size: 64, memory_regions: [packets]}
 `
 
-// TestTimedSendOnTheWire looks at packets with send times where they arrive, by the kernel's stamps: all come, in
+// TestTimedSendOnTheWire checks packets with send times where they arrive, by the kernel's stamps: all come, in
 // order, and none before its time.
 func TestTimedSendOnTheWire(t *testing.T) {
 	harness.Need(t, "tcpdump", "tshark")

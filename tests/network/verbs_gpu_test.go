@@ -37,7 +37,7 @@ print("got", got)
 
 // TestVerbsGPU has a device put payloads into the memory of a GPU, which it has by DMA-BUF: nothing of it passes the CPU, and what the
 // GPU hands back is what scapy sent. What is longer than the buffers is dropped. Where the GPU, or the device, has no DMA-BUF the
-// payloads lie in pinned memory, and the report says why.
+// payloads lie in pinned memory, and the report gives the reason.
 func TestVerbsGPU(t *testing.T) {
 	t.Parallel()
 	harness.Need(t, "scapy", "tshark", "rdma")

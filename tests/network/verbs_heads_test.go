@@ -36,7 +36,7 @@ for n in (0, 1, 40, 85, 86, 87, 200, 1400):
 wrpcap(sys.argv[1], [f.__class__(bytes(f)) for f in frames])
 `
 
-// headsScript sends a capture over the wire, receives it into a region of a kind, and says all that it sees of it.
+// headsScript sends a capture over the wire, receives it into a region of a kind, and reports all that it sees of it.
 const headsScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ file = "", dir = ".", kind = "host", blocks = "host", seconds = 60, packets = 0, plain = false, split = false, size = 2048 }
@@ -97,7 +97,7 @@ func headsCapture(t *testing.T) string {
 	return sent
 }
 
-// headsSeen is what the script said: packets as they came, and blocks; and the capture that it wrote.
+// headsSeen is what the script reported: packets as they came, and blocks; and the capture that it wrote.
 type headsSeen struct{ packets, blocks, written []string }
 
 // verbsOnGPU is the program with libraries that stand in for the driver of a GPU and for libibverbs.
@@ -116,7 +116,7 @@ func verbsOnGPU(t *testing.T, gpuHas, verbsHas string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// headsRun runs the script: what it saw, and said.
+// headsRun runs the script: what it saw, and reported.
 func headsRun(t *testing.T, sent, gpuHas string, code int, args ...string) (headsSeen, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/nic/fake"
 )
 
-// verbsScript sends 8 frames for each of 7 destinations, and says how many of each came out of which queue.
+// verbsScript sends 8 frames for each of 7 destinations, and reports how many of each came out of which queue.
 const verbsScript = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ isolate = false, address = "fake1" }
@@ -67,7 +67,7 @@ print(table.concat(list, "\n"))
 s:stop "done"
 `
 
-// onVerbs runs the script on the library that stands in for libibverbs: what it says, and what the library counted.
+// onVerbs runs the script on the library that stands in for libibverbs: what it reports, and what the library counted.
 func onVerbs(t *testing.T, how string, args ...string) (said, counted string, err error) {
 	t.Helper()
 	lib, err := fake.Verbs()

@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/harness"
 )
 
-// noPorts is how many datagrams an end's kernel got for ports that nobody listens at.
+// noPorts is how many datagrams an end's kernel got for ports that nothing listens at.
 func (c *cable) noPorts(ns string) int {
 	c.T.Helper()
 	m := regexp.MustCompile(`(?m)^Udp: \d+ (\d+)`).FindStringSubmatch(c.In(ns, "cat", "/proc/net/snmp"))
@@ -24,13 +24,13 @@ func (c *cable) noPorts(ns string) int {
 	return n
 }
 
-// hasProgram says whether an XDP program is attached to the receiving end.
+// hasProgram reports whether an XDP program is attached to the receiving end.
 func (c *cable) hasProgram() bool {
 	c.T.Helper()
 	return strings.Contains(c.In(c.Recv, "ip", "-d", "link", "show", "veth0"), "prog/xdp")
 }
 
-// promiscuous says whether the receiving end takes frames to whatever address.
+// promiscuous reports whether the receiving end takes frames to any address.
 func (c *cable) promiscuous() bool {
 	c.T.Helper()
 	return !strings.Contains(c.In(c.Recv, "ip", "-d", "link", "show", "veth0"), "promiscuity 0")

@@ -364,7 +364,7 @@ struct rte_flow *rte_flow_async_create(uint16_t port, uint32_t queue, const stru
         t->n_rules++;
         r->table = t;
     } else if (r) {
-        r->used = false; // the handle is worth nothing once the device has said so
+        r->used = false; // the handle is worth nothing once the device has reported it
     }
     pthread_mutex_unlock(&lock);
     nic_write_down("enqueued", 0);

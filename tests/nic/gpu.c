@@ -36,8 +36,8 @@ int rte_extmem_register(void *at, size_t bytes, rte_iova_t iovas[], unsigned n, 
 
 int rte_extmem_unregister(void *at, size_t bytes) {
     struct range *r = find(at);
-    if (!r || r->at != at || r->bytes != bytes) nic_die("memory given back that it does not know");
-    if (r->mapped) nic_die("memory given back that is mapped for the card");
+    if (!r || r->at != at || r->bytes != bytes) nic_die("memory returned that it does not know");
+    if (r->mapped) nic_die("memory returned that is mapped for the card");
     *r = (struct range){0};
     return NIC_NEXT(rte_extmem_unregister)(at, bytes);
 }

@@ -36,7 +36,7 @@ _Noreturn void nic_die(const char *what);
 
 // ---- split.c ----------------------------------------------------------------------------------------------
 
-// Takes up the description of a receive queue's parts; the pool that the driver is to receive into.
+// Stores the description of a receive queue's parts; returns the pool that the driver is to receive into.
 struct rte_mempool *nic_split_set_up(nic_queue *q, uint16_t port, uint16_t index,
                                      const struct rte_eth_rxconf *conf);
 // The same of a queue whose frames go whole into one pool, in memory that the driver doesn't reach.
@@ -51,7 +51,7 @@ void *nic_reach(void *at, size_t bytes);
 
 // ---- flow.c -----------------------------------------------------------------------------------------------
 
-// Does with a received frame what the rules say: marks it, takes headers off. sums: looks at the checksums of
+// Does with a received frame what the rules say: marks it, takes headers off. sums: checks the checksums of
 // what it takes off. False: the card is isolated, and no rule wants it.
 bool nic_steer(uint16_t port, struct rte_mbuf *m, bool sums);
 

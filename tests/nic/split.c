@@ -57,7 +57,7 @@ static struct rte_mbuf *part_of(const struct rte_eth_rxseg_split *part, const st
 struct rte_mbuf *nic_split(const nic_queue *q, struct rte_mbuf *m) {
     struct rte_mbuf *head = NULL, *last = NULL;
     uint32_t at = 0;
-    for (uint16_t k = 0; at < m->pkt_len; k++) { // what is too long goes on in buffers of the last part's
+    for (uint16_t k = 0; at < m->pkt_len; k++) { // what is too long continues in buffers of the last part's
         struct rte_mbuf *p = part_of(&q->parts[RTE_MIN(k, q->n_parts - 1)], m, at);
         if (!p) break;
         at += p->data_len;

@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// streamScript reorders a stream of a format as the refusal of packets_per_batch says, or by that, with a stage for each
+// streamScript reorders a stream of a format as the refusal of packets_per_batch suggests, or by that, with a stage for each
 // sender where the rule names no source. It prints what is counted, and what was out of order.
 const streamScript = `
 local daqiri = require "daqiri"
@@ -127,7 +127,7 @@ type stream struct {
 	format   string
 	n        int                     // packets of each sender
 	header   func(n, src int) []byte // of packet n, from 0
-	siblings [][]byte                // headers of packets that are no data
+	siblings [][]byte                // headers of packets that are not data
 }
 
 var streams = []stream{
@@ -196,7 +196,7 @@ func (s stream) frames() (all []harness.Captured) {
 
 // TestFormatStreams reorders a stream of each format of the library, of at least three periods of its sequence and two
 // senders, with the call that s:reorder itself recommends. All packets are kept, in order, what is lost or comes twice is
-// counted, and what is no data is refused.
+// counted, and what is not data is refused.
 func TestFormatStreams(t *testing.T) {
 	program, dir := harness.Built(t), t.TempDir()
 	write := func(name, text string) {

@@ -19,7 +19,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// formatPackets prints packets of a format with what the program says of each, a line of JSON each.
+// formatPackets prints packets of a format with what the program reports of each, a line of JSON each.
 const formatPackets = `
 local daqiri = require "daqiri"
 local args = daqiri.args{ format = "", n = 0, seed = 1 }
@@ -102,7 +102,7 @@ func framesAround(t *testing.T, packets []formatPacket, w wrap) string {
 	return file
 }
 
-// dissected are fields of each packet as tshark says them, with commas where there are several.
+// dissected are fields of each packet as tshark reports them, with commas where there are several.
 func dissected(t *testing.T, fields []string, args ...string) []map[string]string {
 	t.Helper()
 	for _, f := range fields {
@@ -131,7 +131,7 @@ func sameNumbers(got, want string) bool {
 	return slices.EqualFunc(strings.Split(got, ","), strings.Split(want, ","), sameNumber)
 }
 
-// sameNumber says whether tshark's text is our value.
+// sameNumber reports whether tshark's text is our value.
 func sameNumber(got, text string) bool {
 	if got == text {
 		return true
@@ -146,7 +146,7 @@ func sameNumber(got, text string) bool {
 	return err == nil && err2 == nil && c == d
 }
 
-// notInUDP says where headers are that are no UDP payloads.
+// notInUDP names where headers are that are not UDP payloads.
 var notInUDP = map[string]struct {
 	wrap
 	as string // for tshark's -d
@@ -213,7 +213,7 @@ func TestDissectors(t *testing.T) {
 	}
 }
 
-// flatten makes the fields of a list's items fields of their own, of which tshark says all values.
+// flatten makes the fields of a list's items fields of their own, of which tshark reports all values.
 func flatten(fields map[string]any) {
 	for list, v := range fields {
 		if _, empty := v.(map[string]any); empty { // as a table without elements is written

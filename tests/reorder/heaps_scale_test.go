@@ -169,7 +169,7 @@ func (h *heapsSent) compare(from io.Reader) (heaps, size int, err error) {
 }
 
 // TestHeapsScale streams heaps of 64 KiB to 4 MiB through the program, of both flavours, whole and with loss, and compares every byte and
-// what is missing. DAQIRI_TEST_HEAPS says how many (100000: 13 GB, some minutes).
+// what is missing. DAQIRI_TEST_HEAPS is how many (100000: 13 GB, some minutes).
 func TestHeapsScale(t *testing.T) {
 	total := 60
 	if n, err := strconv.Atoi(os.Getenv("DAQIRI_TEST_HEAPS")); err == nil {

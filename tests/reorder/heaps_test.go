@@ -42,7 +42,7 @@ end)
 s:run{ seconds = 5 }
 `
 
-// speadHeap is the packets of one heap as the protocol says, by hand: items of idBytes and 8 - idBytes, payload of unequal
+// speadHeap is the packets of one heap as the protocol defines it, by hand: items of idBytes and 8 - idBytes, payload of unequal
 // lengths. The first packet has more items; of the first heap it has a descriptor in the payload.
 func speadHeap(id, addressBytes, size int, data []byte, r *rand.Rand) (packets [][]byte, pieces [][2]int) {
 	item := func(mode, id, value uint64) []byte {

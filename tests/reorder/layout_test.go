@@ -9,7 +9,7 @@ import (
 )
 
 // TestLayouts reads random packets of formats that no other program here knows, as their documents say where bits are,
-// and compares each field with what the program says.
+// and compares each field with what the program reports.
 func TestLayouts(t *testing.T) {
 	for format, read := range map[string]func(packet []byte) map[string]uint64{"psi": psiFrame, "vdif": vdifFrame, "vrt-context": vrtContext} {
 		t.Run(format, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// endsScript puts the packets of four antennas together, three ways, and prints what each says of them. Of a live run it ends
+// endsScript puts the packets of four antennas together, three ways, and prints what each reports of them. Of a live run it ends
 // once all packets came, and has been silent for some time.
 const endsScript = `
 local daqiri = require "daqiri"
@@ -89,7 +89,7 @@ func (p endsPacket) payload() []byte {
 	return append(out, "data"...)
 }
 
-// A lossyStream says what happens to the spectra of four antennas: parts of them that are lost and that come twice, how many places later one may
+// A lossyStream describes what happens to the spectra of four antennas: parts of them that are lost and that come twice, how many places later one may
 // come, and for how many spectra antenna 1 is not there yet and antenna 2 no more.
 type lossyStream struct {
 	seed, first, spectra uint64
@@ -133,7 +133,7 @@ func (e lossyStream) packets() (out []endsPacket) {
 	return out
 }
 
-// endsAnswers is what the model of tests/cases says of the packets in the three stages of endsScript.
+// endsAnswers is what the model of tests/cases reports of the packets in the three stages of endsScript.
 func endsAnswers(t *testing.T, dir string, packets []endsPacket) string {
 	t.Helper()
 	cases, answers := filepath.Join(dir, "cases"), filepath.Join(dir, "answers")
@@ -179,8 +179,8 @@ func sources(packets []endsPacket) (lines string) {
 }
 
 // TestReorderEnds gives a script the packets of random streams from a socket, with and without silence behind them in which time-outs
-// close its last batches, and from a capture in real and in virtual time. It says the same of them each time, which is
-// what a model says. DAQIRI_TEST_STREAMS is how many there are.
+// close its last batches, and from a capture in real and in virtual time. It reports the same of them each time, which is
+// what a model reports. DAQIRI_TEST_STREAMS is how many there are.
 func TestReorderEnds(t *testing.T) {
 	n := uint64(3)
 	if text := os.Getenv("DAQIRI_TEST_STREAMS"); text != "" {

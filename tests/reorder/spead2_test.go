@@ -187,7 +187,7 @@ func TestHeapsToSpead2(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	for range 100 { // until it listens: then nobody refuses what is no SPEAD
+	for range 100 { // until it listens: then what is not SPEAD is not refused
 		_, _ = conn.Write([]byte("?"))
 		time.Sleep(50 * time.Millisecond)
 		if _, err = conn.Write([]byte("?")); err == nil {
@@ -209,7 +209,7 @@ func TestHeapsToSpead2(t *testing.T) {
 }
 
 // checkNumbers compares a heap's item with what spead2_send --verify puts there: 32-bit numbers of C++'s minstd_rand,
-// which go on from heap to heap.
+// which continue from heap to heap.
 func checkNumbers(t *testing.T, id int, h *speadModel) {
 	t.Helper()
 	var at int

@@ -11,7 +11,7 @@ import (
 )
 
 // speadSender writes a capture of SPEAD packets with scapy: items in any order, further ones among them, some frames with a
-// VLAN tag, some payloads that are no SPEAD or lack an item, and some packets that are lost.
+// VLAN tag, some payloads that are not SPEAD or lack an item, and some packets that are lost.
 const speadSender = `
 import random, struct, sys
 from scapy.all import Ether, Dot1Q, IP, UDP, Raw, wrpcap

@@ -28,7 +28,7 @@ var HugePages = sync.OnceFunc(func() {
 	for k := range max(1, pages/slotPages) {
 		fd, err := syscall.Open(fmt.Sprintf("/tmp/daqiri-run-hugepages-%d.lock", k), syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o666)
 		if err != nil {
-			return // another user's: the tests go on without
+			return // another user's: the tests continue without
 		}
 		slots = append(slots, fd)
 	}

@@ -1,4 +1,4 @@
-// Package require reads DAQIRI_REQUIRE for all Go tests: a comma-separated list of what this machine is said to have. A
+// Package require reads DAQIRI_REQUIRE for all Go tests: a comma-separated list of what this machine should have. A
 // test that lacks one of these things skips, and fails where the list names it.
 //
 // It may import the standard library, and only tests import it.
@@ -31,7 +31,7 @@ func List() []string {
 func Named(name string) bool { return slices.Contains(List(), name) }
 
 // Lack ends t because the named thing is missing or does not work: with a skip, or with a failure where DAQIRI_REQUIRE
-// names it. A name outside the vocabulary, which nobody could require, fails.
+// names it. A name outside the vocabulary, which nothing could require, fails.
 func Lack(t Test, name, reason string) {
 	t.Helper()
 	if !slices.Contains(Names, name) {

@@ -26,7 +26,7 @@ func TestLack(t *testing.T) {
 		{"socat,root", "nc", "skipped: nc: not here"},
 		{"socat,nc,root", "nc", "failed: nc: not here (DAQIRI_REQUIRE names it)"},
 		{" socat, nc", "nc", "failed: nc: not here (DAQIRI_REQUIRE names it)"},
-		{"ipv6,zip", "ip", "skipped: ip: not here"}, // a part of a name is no name
+		{"ipv6,zip", "ip", "skipped: ip: not here"}, // a part of a name is not a name
 		{"", "gold", "failed: gold: not here (and tests/require does not list gold)"},
 	} {
 		t.Setenv("DAQIRI_REQUIRE", c.list)

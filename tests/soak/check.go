@@ -48,7 +48,7 @@ func (l *line) lost() (n uint64) {
 	return n
 }
 
-// result is what the script says.
+// result is what the script reports.
 type result struct {
 	Lives []life `json:"lives"`
 	Error string `json:"error"`
@@ -112,7 +112,7 @@ func fixLists(text []byte) []byte {
 func (p *program) closed(sum *summary) {
 	for _, s := range sum.Sessions {
 		for _, bad := range s.Imbalance {
-			p.wrong("the program says: %s", bad)
+			p.wrong("the program reports: %s", bad)
 		}
 		for _, l := range s.Ledger.Lines {
 			if l.In != l.Out+l.Held+l.lost() || l.Held != 0 {
@@ -163,7 +163,7 @@ func (p *program) checkUDP(lines []line, lives []life, lost uint64) {
 		kernel += l.Extra["kernel_dropped"]
 	}
 	if kernel != lost {
-		p.wrong("the ledger says that the kernel lost %d datagrams, the kernel says %d", kernel, lost)
+		p.wrong("the ledger reports that the kernel lost %d datagrams, the kernel reports %d", kernel, lost)
 	}
 	_, dropped := of(lines, "rx tap")
 	before := p.beforeSocket()

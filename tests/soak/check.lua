@@ -1,4 +1,4 @@
--- check.lua: looks at the numbers in the packets: first to last, none twice, none out of order. A packet carries 48
+-- check.lua: checks the numbers in the packets: first to last, none twice, none out of order. A packet carries 48
 -- bits: the sender's life (8 bits: one that was killed and came back has the next) and the packet's number in it.
 local M = {}
 
@@ -45,7 +45,7 @@ function M.burst(state, b)
   for i = 1, n do one(state, col[i]) end
 end
 
--- Looks at the times of one burst in a hundred: error unless they go on from those before and are past.
+-- Checks the times of one burst in a hundred: error unless they continue from those before and are past.
 function M.times(s)
   local turn, last = 0, -math.huge
   return function(b)

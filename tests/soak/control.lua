@@ -1,4 +1,4 @@
--- control.lua: what the rig tells a script in mid-run, line by line in a file, and what the script tells the rig.
+-- control.lua: what the rig passes to a script in mid-run, line by line in a file, and what the script reports to the rig.
 local daqiri = require "daqiri"
 local M = {}
 
@@ -20,7 +20,7 @@ local function tell(path, text)
   f:close()
 end
 
--- Serves handlers, and does[word](number) ten times a second as the file at path says, until that says "stop". What an
+-- Serves handlers, and does[word](number) ten times a second as the file at path requests, until that has "stop". What an
 -- order returns is appended to path .. ".done".
 local function obey(path, does)
   local at, list = 0, nil

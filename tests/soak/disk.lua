@@ -1,4 +1,4 @@
--- disk.lua: writes numbered packets to a small disk while a handler looks at all of them.
+-- disk.lua: writes numbered packets to a small disk while a handler checks all of them.
 local daqiri = require "daqiri"
 local check, control = require "check", require "control"
 local args = daqiri.args{ ctl = "ctl", result = "result", dir = ".", pps = 3000 }

@@ -52,7 +52,7 @@ func peerKilled(p *program, _ *rand.Rand) (string, error) {
 
 func socketClosed(p *program, _ *rand.Rand) (string, error) {
 	s := p.sender()
-	if p.l.network == "udp" { // goes on receiving what comes, and says so
+	if p.l.network == "udp" { // continues receiving what comes, and reports it
 		return "shut down for reading", shutSocket(p.cmd.Process.Pid, syscall.SOCK_DGRAM, syscall.SHUT_RD)
 	}
 	if err := shutSocket(p.cmd.Process.Pid, syscall.SOCK_STREAM, syscall.SHUT_RDWR); err != nil {

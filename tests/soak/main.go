@@ -1,7 +1,7 @@
 // Command soak runs daqiri-run at full rate for minutes, as users run it, and does to it what goes wrong in the
 // field: peers die, sockets close, disks fill up and stall, handlers are slow or raise errors, memory runs out. Every
 // packet carries a number that its sender gave it; the rig holds what arrived against what was sent and against the
-// ledger. It imports nothing of the program: it starts it, reads its summary, and looks at it through /proc.
+// ledger. It imports nothing of the program: it starts it, reads its summary, and checks it through /proc.
 //
 // All chance comes from one seed, which a failing run prints.
 package main
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// options are what the command line says.
+// options are what the command line sets.
 type options struct {
 	program, scripts string
 	dir              string // for what the programs write

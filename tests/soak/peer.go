@@ -109,7 +109,7 @@ func number(p []byte, life, seq uint64) {
 	copy(p, b[2:])
 }
 
-// sendUDP sends as fast as it can, from a socket without a peer: nobody tells it that nobody listens.
+// sendUDP sends as fast as it can, from a socket without a peer: nothing reports that no socket listens.
 func sendUDP(addr string, life, lossy uint64, count *counters, stop *atomic.Bool) error {
 	to, err := netip.ParseAddrPort(addr)
 	if err != nil {

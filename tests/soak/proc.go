@@ -47,7 +47,7 @@ func alive(pid int) bool {
 // opening is so many looks in which a process opens what it keeps: a session's first packets bring files and threads.
 const opening = 4
 
-// watch looks at a process four times a second.
+// watch checks a process four times a second.
 type watch struct {
 	pid     int
 	first   usage // the most of its opening
@@ -109,7 +109,7 @@ func median(list []int) int {
 	return sorted[len(sorted)/2]
 }
 
-// udpSocket reads what the kernel says of the socket bound to addr: bytes that wait, datagrams that it lost.
+// udpSocket reads what the kernel reports of the socket bound to addr: bytes that wait, datagrams that it lost.
 func udpSocket(addr string) (waiting, lost uint64, err error) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -169,7 +169,7 @@ func shutSocket(pid, want, how int) error {
 			err = syscall.Shutdown(int(fd), how)
 			_ = syscall.Close(int(fd))
 			if errors.Is(err, syscall.ENOTCONN) && kind == syscall.SOCK_DGRAM {
-				err = nil // Linux says so, and does it all the same
+				err = nil // Linux returns the error, and does it all the same
 			}
 			return err
 		}

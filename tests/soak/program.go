@@ -105,7 +105,7 @@ func (p *program) sender() *sender { return p.senders[len(p.senders)-1] }
 
 func (p *program) path(name string) string { return filepath.Join(p.dir, name) }
 
-// order tells the script to do something and waits until it says that it did.
+// order asks the script to do something and waits until it reports that it did.
 func (p *program) order(word string, n int) (string, error) {
 	done, err := os.ReadFile(p.path("ctl.done"))
 	if err == nil {
@@ -126,7 +126,7 @@ func (p *program) tell(word string, n int) error {
 	return errors.Join(err, f.Close())
 }
 
-// answer waits for the script's word behind the first `from` bytes of what it said.
+// answer waits for the script's word behind the first `from` bytes of what it reported.
 func (p *program) answer(word string, from int) (string, error) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		text, _ := os.ReadFile(p.path("ctl.done"))
@@ -224,7 +224,7 @@ func (p *program) settleDatagrams() (lost uint64) {
 			return lost
 		}
 		if time.Now().After(deadline) {
-			p.wrong("%d bytes wait in its socket, and nobody takes them", waiting)
+			p.wrong("%d bytes wait in its socket, and nothing takes them", waiting)
 			return lost
 		}
 	}
@@ -243,7 +243,7 @@ func (p *program) settleStreams() {
 	}
 }
 
-// freeAddr is a local address that nobody uses now.
+// freeAddr is a local address that nothing uses now.
 func freeAddr(network string) (string, error) {
 	if network == "udp" {
 		c, err := net.ListenPacket("udp4", "127.0.0.1:0")

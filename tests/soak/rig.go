@@ -18,7 +18,7 @@ import (
 type rig struct {
 	options
 	began time.Time
-	ctx   context.Context // done when the time is up, or somebody interrupts
+	ctx   context.Context // done when the time is up, or a process interrupts
 	ready sync.WaitGroup  // for every load's first program: the time runs from there
 
 	mu    sync.Mutex

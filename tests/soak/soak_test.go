@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// brief runs the rig for a few seconds and returns what it found, and said.
+// brief runs the rig for a few seconds and returns what it found, and reported.
 func brief(t *testing.T, change func(*options)) (int, string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "daqiri-run")

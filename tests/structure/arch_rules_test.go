@@ -67,7 +67,7 @@ func TestArchitectureRules(t *testing.T) {
 	}
 }
 
-// wantFault checks that exactly one fault was found and holds want, or none where want is empty.
+// wantFault checks that exactly one error was found and contains want, or none where want is empty.
 func wantFault(t *testing.T, faults []string, want string) {
 	t.Helper()
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-// A layer says what the Go packages below one top folder may import beside the standard library.
+// A layer specifies what the Go packages below one top folder may import beside the standard library.
 type layer struct {
 	own     []string // other top folders, or single packages of theirs; its own folder is always allowed
 	modules []string // third-party modules
@@ -155,7 +155,7 @@ func goFaults(name, text string) []string {
 	return faults
 }
 
-// importFault says why a file in the folder dir may not import p, or "".
+// importFault reports why a file in the folder dir may not import p, or "".
 func importFault(dir, p string, test bool) string {
 	within := func(p, parent string) bool { return p == parent || strings.HasPrefix(p, parent+"/") }
 	isTestOnly := slices.ContainsFunc(testOnly, func(parent string) bool { return within(p, parent) })

@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "write the table of costs into docs/arch
 // costs are things of which the project has many, each with an example that is there and the names that it has in the product.
 var costs = []struct {
 	what, example string
-	names         string // regexp of what only the example's files say
-	readme        string // says how to add one
+	names         string // regexp of what only the example's files contain
+	readme        string // describes how to add one
 }{
 	{"key of a queue", "`offloads`", `\bOffloads\b|"offloads"|TxEthSrc|tx_eth_src`, "runtime"},
 	{"drop reason", "`other_link`", `DROP_OTHER_LINK|X\(OTHER_LINK`, "native/core"},

@@ -345,7 +345,7 @@ func TestEngineLayersRules(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			faults := layerFaults(slices.Sorted(maps.Keys(c.files)), func(name string) string { return c.files[name] })
-			if c.want == "in a circle" { // of which both sides have faults
+			if c.want == "in a circle" { // of which both sides have errors
 				faults = slices.DeleteFunc(faults, func(f string) bool { return !strings.Contains(f, "native/low: ") })
 			}
 			wantFault(t, faults, c.want)
@@ -383,7 +383,7 @@ hash=$(gcc -E -P "$@" | sha256sum | cut -c 1-15)
 echo ".quad 0x$hash" | as -o "$object"
 `
 
-// TestEngineLayersRebuild edits a header of each layer and looks at which folders go build then makes anew: all that see
+// TestEngineLayersRebuild edits a header of each layer and checks which folders go build then makes again: all that see
 // it, and no others.
 func TestEngineLayersRebuild(t *testing.T) {
 	files := tree.Files(t)

@@ -69,7 +69,7 @@ func TestFormatC(t *testing.T) {
 	}
 }
 
-// formatError finds the file and the line in what clang-format says.
+// formatError finds the file and the line in what clang-format reports.
 var formatError = regexp.MustCompile(`(?m)^(\S+):(\d+):\d+: error:`)
 
 func TestFormatText(t *testing.T) {
@@ -143,10 +143,10 @@ func localLinks(name, text string) []string {
 // doubledLen is how many characters of a document's text may not stand in it twice.
 const doubledLen = 60
 
-// notText is what of a document is no running text: code, tables, targets of links.
+// notText is what of a document is not a running text: code, tables, targets of links.
 var notText = regexp.MustCompile("(?ms)^```.*?^```|^\\|[^\n]*|\\]\\([^)]*\\)")
 
-// TestFormatDoubled: no document says the same twice, as an edit that went wrong does. Pages of the API and of formats are made, and say the same of what
+// TestFormatDoubled: no document contains the same twice, as an edit that went wrong does. Pages of the API and of formats are made, and say the same of what
 // does the same.
 func TestFormatDoubled(t *testing.T) {
 	for _, name := range tree.Files(t) {

@@ -108,7 +108,7 @@ func freeSpace(dir string) (uint64, error) {
 	return s.Bavail * uint64(s.Bsize), err
 }
 
-// do runs a step, says what it does and how long it takes, and names it where it fails.
+// do runs a step, reports what it does and how long it takes, and names it where it fails.
 func (s step) do(ctx context.Context, past *history) error {
 	when, last := "about", past.last("step "+s.name, 0)
 	if last == 0 {

@@ -124,7 +124,7 @@ type runner struct {
 	out io.Writer
 }
 
-// group runs a group and says how it ended, or nil where it could not be started.
+// group runs a group and reports how it ended, or nil where it could not be started.
 func (r *runner) group(ctx context.Context, g group) *os.ProcessState {
 	line := g.line()
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
@@ -189,7 +189,7 @@ func (r *runner) print(e event) {
 	_, _ = r.out.Write(b.Bytes())
 }
 
-// loadPrefix begins the line in the output of a failed test that says how busy the machine was.
+// loadPrefix begins the line in the output of a failed test that reports how busy the machine was.
 const loadPrefix = "    load of the machine: "
 
 func loadOfMachine() string {

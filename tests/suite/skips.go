@@ -12,7 +12,7 @@ import (
 type skip struct{ test, reason *regexp.Regexp }
 
 // readSkips reads a list of lines "TEST: REASON", both regular expressions: TEST matches the whole name, REASON a part of what the test
-// says. A # begins a comment: why the skip is right.
+// prints. A # begins a comment: why the skip is right.
 func readSkips(name string) ([]skip, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

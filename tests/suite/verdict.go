@@ -134,17 +134,17 @@ func (v *verdict) hasFailedTest(pkg string) bool {
 	return false
 }
 
-// end prints the verdict and says whether the run has passed. failed is how its go tests ended.
+// end prints the verdict and reports whether the run has passed. failed is how its go tests ended.
 func (v *verdict) end(level levels.Level, failed error) error {
 	flaky := v.flaky()
-	faults := v.faults(level, flaky, failed)
+	reasons := v.reasons(level, flaky, failed)
 	v.printSkips()
-	for _, fault := range faults {
-		fmt.Println("FAIL ", fault)
+	for _, reason := range reasons {
+		fmt.Println("FAIL ", reason)
 	}
 	if report := filepath.Join("build", string(level)+"-flaky.txt"); len(flaky) > 0 {
 		if err := os.WriteFile(report, []byte(v.flakyReport(flaky)), 0o644); err != nil {
-			faults = append(faults, err)
+			reasons = append(reasons, err)
 		}
 		for _, name := range flaky {
 			fmt.Println("flaky ", name)
@@ -155,46 +155,46 @@ func (v *verdict) end(level levels.Level, failed error) error {
 	}
 	passed, bad, skipped := v.counts()
 	fmt.Printf("%d passed, %d failed, %d skipped\n%d flaky\n", passed, bad, skipped, len(flaky))
-	if len(faults) > 0 {
+	if len(reasons) > 0 {
 		return exitCode(1)
 	}
 	return nil
 }
 
-// faults are the reasons for which a run does not pass.
-func (v *verdict) faults(level levels.Level, flaky []testName, failed error) []error {
-	var faults []error
+// reasons are why a run does not pass.
+func (v *verdict) reasons(level levels.Level, flaky []testName, failed error) []error {
+	var reasons []error
 	passed, bad, _ := v.counts()
 	if failed != nil || bad > 0 {
-		faults = append(faults, fmt.Errorf("%d tests failed, or a package did not build or end: see above", bad))
+		reasons = append(reasons, fmt.Errorf("%d tests failed, or a package did not build or end: see above", bad))
 	}
 	for pkg, bad := range v.packages {
 		if bad && !v.hasFailedTest(pkg) { // a second run has no test to run, and passes
-			faults = append(faults, fmt.Errorf("%s failed outside of its tests, as by a data race in a program that it started: see above", pkg))
+			reasons = append(reasons, fmt.Errorf("%s failed outside of its tests, as by a data race in a program that it started: see above", pkg))
 		}
 	}
 	if len(flaky) > mostFlaky {
-		faults = append(faults, fmt.Errorf("%d tests are flaky: at most %d may be", len(flaky), mostFlaky))
+		reasons = append(reasons, fmt.Errorf("%d tests are flaky: at most %d may be", len(flaky), mostFlaky))
 	}
 	if passed == 0 {
-		faults = append(faults, errors.New("no test passed"))
+		reasons = append(reasons, errors.New("no test passed"))
 	}
 	if os.Getenv("CI") == "" {
-		return faults
+		return reasons
 	}
 	if floor := levels.Floor[level]; passed < floor {
-		faults = append(faults, fmt.Errorf("%d tests passed, at least %d are expected: were tests removed, or did a filter leave them out?", passed, floor))
+		reasons = append(reasons, fmt.Errorf("%d tests passed, at least %d are expected: were tests removed, or did a filter leave them out?", passed, floor))
 	}
 	list, err := readSkips(".ci/skips")
 	if err != nil {
-		return append(faults, err)
+		return append(reasons, err)
 	}
 	for name, reason := range v.skips {
 		if v.ends[name][len(v.ends[name])-1] == "skip" && !allowed(list, name.test, reason) {
-			faults = append(faults, fmt.Errorf("%v skipped, which .ci/skips does not allow: %s", name, reason))
+			reasons = append(reasons, fmt.Errorf("%v skipped, which .ci/skips does not allow: %s", name, reason))
 		}
 	}
-	return faults
+	return reasons
 }
 
 // flakyReport has the name, the load of the machine and the output of the first failure of each test.

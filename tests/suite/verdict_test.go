@@ -71,7 +71,7 @@ func TestVerdictFaults(t *testing.T) {
 	for _, c := range []struct {
 		name, ci, events string
 		failed           error
-		want             string // a part of the faults; "": none
+		want             string // a part of the errors; "": none
 	}{
 		{"all passed", "true", many, nil, ""},
 		{"below the floor", "true", ends("TestA", "pass"), nil, "1 tests passed, at least"},
@@ -92,9 +92,9 @@ func TestVerdictFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("CI", c.ci)
 			v := verdictOf(t, c.events)
-			faults := errors.Join(v.faults(levels.Test, v.flaky(), c.failed)...)
-			if c.want == "" && faults != nil || !strings.Contains(fmt.Sprint(faults), c.want) {
-				t.Errorf("%v, want %q", faults, c.want)
+			reasons := errors.Join(v.reasons(levels.Test, v.flaky(), c.failed)...)
+			if c.want == "" && reasons != nil || !strings.Contains(fmt.Sprint(reasons), c.want) {
+				t.Errorf("%v, want %q", reasons, c.want)
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func TestReadSkips(t *testing.T) {
 	}
 }
 
-// TestRerun: a test that fails once is run again by its name, and found to be flaky; one that goes on failing fails the run.
+// TestRerun: a test that fails once is run again by its name, and found to be flaky; one that fails again fails the run.
 func TestRerun(t *testing.T) {
 	if _, err := tool(context.Background(), "tests/tools", "gotestsum"); err != nil {
 		t.Skip("gotestsum: ", err)

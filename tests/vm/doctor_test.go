@@ -11,7 +11,7 @@ import (
 //go:embed doctor.sh
 var doctorScript string
 
-// TestDoctor makes a machine wrong: doctor finds each fault by the name of its row, gives a command, and once that has run the row
+// TestDoctor makes a machine wrong: doctor finds each error by the name of its row, gives a command, and once that has run the row
 // passes. What belongs to a network alone is tested in namespaces, on the host (tests/doctor_test.go).
 func TestDoctor(t *testing.T) {
 	t.Parallel()

@@ -175,7 +175,7 @@ func unpack(image, to string) error {
 	return os.WriteFile(to, plain, 0o644)
 }
 
-// command runs a command in a folder; the error holds what it said.
+// command runs a command in a folder; the error holds what it reported.
 func command(dir, name string, args ...string) error {
 	c := exec.Command(name, args...)
 	c.Dir = dir

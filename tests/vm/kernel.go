@@ -56,7 +56,7 @@ func getKernel(cache, suite string) (kernel, error) {
 	return k, nil
 }
 
-// lock makes the folder and waits until nobody else has it.
+// lock makes the folder and waits until nothing else has it.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func lock(dir string) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// tools says what this machine lacks for a virtual one.
+// tools reports what this machine lacks for a virtual one.
 func tools() error {
 	if runtime.GOARCH != "amd64" {
 		return errors.New("the virtual machine runs this machine's programs: x86-64 only")
@@ -86,7 +86,7 @@ func tools() error {
 	return staticBusybox()
 }
 
-// staticBusybox says whether busybox runs where there is no C library, as in the machine's first moments.
+// staticBusybox reports whether busybox runs where there is no C library, as in the machine's first moments.
 func staticBusybox() error {
 	path, err := tool("busybox")
 	if err != nil {

@@ -41,18 +41,18 @@ const firstSlot = 5 // of the PCI bus, for the cards; guest.sh knows it too
 const (
 	boots    = 4               // of which one has to come to the command's end
 	bootTime = 2 * time.Minute // it takes 5 to 12 s
-	beatTime = time.Minute     // a machine whose kernel works says so every 5 s
+	beatTime = time.Minute     // a machine whose kernel works reports it every 5 s
 )
 
 // errBoot is the end of a machine that did not come as far as the command, or whose kernel stopped behind that: an emulated
-// kernel on a busy machine now and then does, while it patches itself. A command that hangs is none: the kernel's beat goes on.
+// kernel on a busy machine now and then does, while it patches itself. A command that hangs is none: the kernel's beat continues.
 var (
 	errBoot = errors.New("the machine ended in its boot")
 	errStop = errors.New("the machine's kernel stopped")
 )
 
-// run returns the command's exit code; 128 and the signal's number where a signal killed it. An error says why there
-// is none. A machine that ends in its boot, or whose kernel stops, is booted again, and why is said.
+// run returns the command's exit code; 128 and the signal's number where a signal killed it. An error reports why there
+// is none. A machine that ends in its boot, or whose kernel stops, is booted again, and why is given.
 func (m *machine) run(ctx context.Context, k kernel, args []string) (int, error) {
 	timed, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
@@ -172,8 +172,8 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // bridgeScript becomes the command behind its first argument, in a network namespace that has so many taps on a bridge. It
 // ends with the machine.
 const bridgeScript = `
-echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 # nobody but the machine is to speak
-for f in /proc/sys/net/bridge/*; do [ ! -e $f ] || echo 0 >$f; done # no firewall looks at frames, and drops damaged ones
+echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 # nothing but the machine is to use
+for f in /proc/sys/net/bridge/*; do [ ! -e $f ] || echo 0 >$f; done # no firewall checks frames, and drops damaged ones
 ip link add hub up type bridge mcast_snooping 0
 for n in $(seq 0 $(($1 - 1))); do
 	ip tuntap add v$n mode tap multi_queue
@@ -256,7 +256,7 @@ func (m *machine) flags(exchange string, k kernel) []string {
 	return list
 }
 
-// consoleEnd is the last that the machine said of itself.
+// consoleEnd is the last that the machine reported of itself.
 func consoleEnd(exchange string) string {
 	text, _ := os.ReadFile(filepath.Join(exchange, "console"))
 	return strings.TrimSpace(string(text[max(0, len(text)-2000):]))

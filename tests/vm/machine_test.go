@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// TestWatch has a machine's beat go on, and end.
+// TestWatch has a machine's beat continue, and end.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	exchange := t.TempDir()

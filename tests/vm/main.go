@@ -107,7 +107,7 @@ func buildTest(ctx context.Context, pkg, program string) (dir string, err error)
 	return strings.TrimSpace(string(out)), err
 }
 
-// sanitized are go's flags for what runs in the machine: with DAQIRI_VM_ASAN the address sanitizer looks at the engine.
+// sanitized are go's flags for what runs in the machine: with DAQIRI_VM_ASAN the address sanitizer checks the engine.
 func sanitized() []string {
 	if os.Getenv("DAQIRI_VM_ASAN") == "" {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestProgram runs golden scripts, one on the loop engine and one on sockets, on the machine's kernel, and the soak's fault
+// TestProgram runs golden scripts, one on the loop engine and one on sockets, on the machine's kernel, and the soak's injected fault
 // that a machine used by others must not have: its clock is stepped under a program that receives.
 // Not at once with others: a machine that gets no time loses datagrams, which nothing but the machine counts.
 func TestProgram(t *testing.T) {

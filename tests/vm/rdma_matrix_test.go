@@ -13,7 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/require"
 )
 
-// wide says whether tests of RDMA are to take the time that all of their rows need.
+// wide reports whether tests of RDMA are to take the time that all of their rows need.
 func wide() bool { return cmp.Or(os.Getenv("DAQIRI_VM_WIDE"), "0") != "0" }
 
 // matrixRun has an operation done so often on each of so many connections.
@@ -108,5 +108,5 @@ func TestRDMAMatrix(t *testing.T) {
 			want = append(want, fmt.Sprintf("%s, %d bytes, %d connections: %d messages, 0 wrong\n", r.op, r.bytes, r.conns, r.conns*r.messages))
 		}
 	}
-	says(t, rdmaMust(t, k, root(t), nil, script), want...)
+	wantText(t, rdmaMust(t, k, root(t), nil, script), want...)
 }

@@ -27,14 +27,14 @@ func TestRDMARefused(t *testing.T) {
 	k := needRDMA(t)
 	said := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` --summary full tests/vm/rdma/refused.lua 2>&1`)
-	says(t, strings.ReplaceAll(said, "\t", " "), "refused twice false", "roce://10.9.0.1:4810 is the address of interface one already",
+	wantText(t, strings.ReplaceAll(said, "\t", " "), "refused twice false", "roce://10.9.0.1:4810 is the address of interface one already",
 		"refused gid nil INVALID_PARAMETER interface none: gid_index 200: port 1 of device rxe0 has no such GID", "datagrams fd09::1 fd09::2 [fd09::2]:4791", "came datagram",
 		"refused above the MTU nil INVALID_PARAMETER", "cannot be longer than the MTU", "refused datagrams are messages nil INVALID_PARAMETER", "messages only", "came 4096 2",
 		"refused shared nil INVALID_PARAMETER", "whose packets others have", "refused private nil INVALID_PARAMETER", "the limit is 48", "given 5", "dropped peer.tx.0.too_long: 1", "every packet is accounted for")
 }
 
 // TestRDMAByHand connects queue pairs without connection manager, reliable and unreliable: with a program on libibverbs alone,
-// which says what it got and what it sent, and with each other. An end that nobody can reach, or that says too little, is refused.
+// which reports what it got and what it sent, and with each other. An end that nothing can reach, or that sends too little, is refused.
 func TestRDMAByHand(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
@@ -48,7 +48,7 @@ func TestRDMAByHand(t *testing.T) {
 		done`)
 	said = strings.ReplaceAll(said, "\t", " ")
 	for n, text := range strings.SplitAfter(said, "every packet is accounted for")[:2] {
-		says(t, text, "made false true ::ffff:10.9.0.1 4096", "refused nil INVALID_PARAMETER", "its address is missing", "not a lid", "refused nil", "10.9.0.77",
+		wantText(t, text, "made false true ::ffff:10.9.0.1 4096", "refused nil INVALID_PARAMETER", "its address is missing", "not a lid", "refused nil", "10.9.0.77",
 			"open true 10.9.0.2:4791", "here hello", "refused nil INVALID_PARAMETER", "it has a peer, or has ended", "every packet is accounted for")
 		theirs := regexp.MustCompile(`imm 77 sum (\d+)\nwrites (\d+) sends (\d+)`).FindStringSubmatch(text)
 		if theirs == nil {

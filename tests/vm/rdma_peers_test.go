@@ -28,7 +28,7 @@ func onWire(t *testing.T, file string) map[string]int {
 	return n
 }
 
-// TestRDMAWire looks at the packets of soft-RoCE, as tcpdump has them on the other end of the wire: the MTU and the traffic class of
+// TestRDMAWire checks the packets of soft-RoCE, as tcpdump has them on the other end of the wire: the MTU and the traffic class of
 // connections that the manager makes and of those by hand. IPv6 both ways; a raw interface on a device without raw packets is refused.
 func TestRDMAWire(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestRDMAWire(t *testing.T) {
 		`+d+` --summary none tests/vm/rdma/raw.lua 2>&1
 		true`)
 	said = strings.ReplaceAll(said, "\t", " ")
-	says(t, said, "connected 10.9.0.2:", "came 4 20000", "connected 10.9.0.2:0 10.9.0.1:4791", "came 4 20000", "connected [fd09::2]:", "came 4 20000",
+	wantText(t, said, "connected 10.9.0.2:", "came 4 20000", "connected 10.9.0.2:0 10.9.0.1:4791", "came 4 20000", "connected [fd09::2]:", "came 4 20000",
 		"connected [fd09::2]:0 [fd09::1]:4791", "came 4 20000", "device rxe0: cannot create a raw packet queue pair: Operation not supported")
 	// 5000 bytes are 4 packets of 1024 and one of 904, 9 of 512 and one of 392; 20 + 8 + 12 + 4 bytes of IPv4, UDP, BTH and ICRC are around them.
 	for _, want := range []struct {
@@ -76,7 +76,7 @@ func TestRDMAWire(t *testing.T) {
 	}
 }
 
-// TestRDMARping has `rping`, a server that is a stranger's, read from and write into memory that is lent to it: it says what it read.
+// TestRDMARping has `rping`, a server that is a stranger's, read from and write into memory that is lent to it: it reports what it read.
 func TestRDMARping(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
@@ -86,7 +86,7 @@ func TestRDMARping(t *testing.T) {
 		sleep 2
 		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/rping.lua 2>&1
 		cat /dev/shm/rping`)
-	says(t, strings.ReplaceAll(said, "\t", " "), "back 3", "every packet is accounted for", "server ping data: ping 1 of daqiri-run AAAA",
+	wantText(t, strings.ReplaceAll(said, "\t", " "), "back 3", "every packet is accounted for", "server ping data: ping 1 of daqiri-run AAAA",
 		"server ping data: ping 2 of daqiri-run BBBB", "server ping data: ping 3 of daqiri-run CCCC")
 }
 
@@ -99,7 +99,7 @@ func TestRDMAOutage(t *testing.T) {
 		`+build(t, "./cmd/daqiri-run")+` --allow-exec tests/vm/rdma/outage.lua 2>&1 || exit
 		for n in 1 2 3 4 5 6 7 8 9 10; do rdma link | grep -q rxe1 || break; sleep 1; done
 		rdma link`)
-	says(t, strings.ReplaceAll(said, "\t", " "), "down connection timed out true connection", "up again true", "gone no such device connection", "every packet is accounted for", "link rxe0/1")
+	wantText(t, strings.ReplaceAll(said, "\t", " "), "down connection timed out true connection", "up again true", "gone no such device connection", "every packet is accounted for", "link rxe0/1")
 	if strings.Contains(said, "link rxe1/1") {
 		t.Errorf("the device is still there\n%s", said)
 	}

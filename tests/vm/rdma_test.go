@@ -64,8 +64,8 @@ func peer(t *testing.T) string {
 	return program
 }
 
-// says fails t unless the text has all of these, in their order.
-func says(t *testing.T, text string, wants ...string) {
+// wantText fails t unless the text has all of these, in their order.
+func wantText(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	rest := text
 	for _, want := range wants {
@@ -78,7 +78,7 @@ func says(t *testing.T, text string, wants ...string) {
 }
 
 // TestRDMAOnStrangersMemory writes, reads and counts in the memory of a program on librdmacm: what that has in its memory at
-// the end, and what it was told, is what was written; a wrong key ends the connection, the ledger closes.
+// the end, and what was reported to it, is what was written; a wrong key ends the connection, the ledger closes.
 func TestRDMAOnStrangersMemory(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
@@ -89,15 +89,15 @@ func TestRDMAOnStrangersMemory(t *testing.T) {
 		wait
 		cat /dev/shm/peer`)
 	said = strings.ReplaceAll(said, "\t", " ")
-	says(t, said, "private a key\n")
-	says(t, said, "written", "fetch_add 0\nfetch_add 5\ncompare_swap 0\ncompare_swap 12345\n",
+	wantText(t, said, "private a key\n")
+	wantText(t, said, "written", "fetch_add 0\nfetch_add 5\ncompare_swap 0\ncompare_swap 12345\n",
 		`its peer lends no "rings"; it lends ring`, "beyond what its peer lends", "beyond what its peer lends", "multiples of 8", "has the packets of queue rx",
 		"wrong key connection 1: remote access error", "disconnected permission denied", "every packet is accounted for")
 	sums := regexp.MustCompile(`(?m)^(written|message|plain|final) (\d+)$`).FindAllStringSubmatch(said, -1)
 	if len(sums) != 4 {
 		t.Fatalf("%d sums in\n%s", len(sums), said)
 	}
-	says(t, said, "imm 4711 "+sums[0][2]+"\n", "imm 4294967294 "+sums[1][2]+"\n", "- 0 "+sums[2][2]+"\n", "end "+sums[3][2]+"\n")
+	wantText(t, said, "imm 4711 "+sums[0][2]+"\n", "imm 4294967294 "+sums[1][2]+"\n", "- 0 "+sums[2][2]+"\n", "end "+sums[3][2]+"\n")
 }
 
 // TestRDMALend lends a region to a client, which writes, reads, loses it, and connects again by itself after the device has
@@ -108,7 +108,7 @@ func TestRDMALend(t *testing.T) {
 	said := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/lend.lua 2>&1`)
 	said = strings.ReplaceAll(said, "\t", " ")
-	says(t, said, "region mine does not allow that", "longer than 47 bytes", "17 slots of 4096 bytes",
+	wantText(t, said, "region mine does not allow that", "longer than 47 bytes", "17 slots of 4096 bytes",
 		"remote 65536 16 4096 true true true true", "told 0 bytes, imm 0 0 bytes, imm 15", "read 16 65536 00000000ABCDEFGH0000 0015",
 		`lends no "ring"; it lends nothing`, "late connection", "remote access error", "untouched 0000",
 		"again true true", "beyond connection", "remote access error", "every packet is accounted for")
@@ -118,14 +118,14 @@ func TestRDMALend(t *testing.T) {
 }
 
 // TestRDMAFaults has connections refused, peers that are not there, don't read, have too little room, or are killed: each is
-// told, in bounded time, and the ledger closes.
+// reported, in bounded time, and the ledger closes.
 func TestRDMAFaults(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	program := build(t, "./cmd/daqiri-run")
 	said := rdmaMust(t, k, root(t), nil, `
 		`+program+` --allow-exec tests/vm/rdma/faults.lua --recv "`+program+` scripts/rdma/rdma_recv.lua --port 4801 --size 8192 --seconds 60" 2>&1`)
-	says(t, strings.ReplaceAll(said, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
+	wantText(t, strings.ReplaceAll(said, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
 		"closed closed by the peer", "kept connection", "crowd 24", "too long remote I/O error", "long connection", "remote operation error", "killed ",
 		"last connection", "every packet is accounted for")
 }
@@ -142,7 +142,7 @@ func TestRDMAMemory(t *testing.T) {
 	}
 	said := rdmaMust(t, k, root(t), nil, fmt.Sprintf(`
 		%s --allow-exec tests/vm/rdma/memory.lua --connects %d --together %d 2>&1`, build(t, "./cmd/daqiri-run"), connects, together))
-	says(t, said, fmt.Sprintf("after %d connects: 0 descriptors more, 0 KiB pinned more of %d, ", connects, pinned), "every packet is accounted for")
+	wantText(t, said, fmt.Sprintf("after %d connects: 0 descriptors more, 0 KiB pinned more of %d, ", connects, pinned), "every packet is accounted for")
 	var more, one int
 	_, after, _ := strings.Cut(said, fmt.Sprintf("pinned more of %d, ", pinned))
 	if _, err := fmt.Sscanf(after, "%d KiB more\none end of a connection: %d KiB", &more, &one); err != nil || more > 4096 || one > 32 {
@@ -163,7 +163,7 @@ func TestRDMAReferenceBench(t *testing.T) {
 		ip addr add 10.100.1.1/16 dev v1
 		ip addr add 10.100.3.1/16 dev v0
 		`+build(t, "./cmd/daqiri-run")+` --memory host --cores auto`+few+` tests/vm/rdma/both_ways.lua --config tests/vm/rdma/reference.yaml 2>&1`)
-	says(t, strings.ReplaceAll(said, "\t", " "), "client 1 8000001 1 from", "server 1 8000001 1 from", "client 2 8000002 2 from", "server 2 8000002 2 from",
+	wantText(t, strings.ReplaceAll(said, "\t", " "), "client 1 8000001 1 from", "server 1 8000001 1 from", "client 2 8000002 2 from", "server 2 8000002 2 from",
 		"every packet is accounted for")
 }
 
@@ -186,7 +186,7 @@ func TestRDMAScripts(t *testing.T) {
 		kill -INT $receiver
 		wait
 		cat /dev/shm/recv`)
-	says(t, said, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
+	wantText(t, said, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
 		"40 operations, 0 not heard of within 2 s", "every packet is accounted for", "200 messages of 65536 bytes", "every packet is accounted for", "200 messages, 13107200 bytes", "every packet is accounted for")
 	if n := count(said, `"bytes":[1-9]`) + count(said, `"mean":[1-9]`); n != 3 {
 		t.Errorf("the bench's script moved something in %d of 3 runs\n%s", n, said)

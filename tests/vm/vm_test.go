@@ -23,7 +23,7 @@ var patience = 5 * time.Minute * time.Duration(1+3*len(sanitized()))
 
 var testKernel = sync.OnceValues(func() (kernel, error) { return getKernel(cache, "") })
 
-// need skips t, or fails it as DAQIRI_REQUIRE says, unless a virtual machine can be had and these commands are there.
+// need skips t, or fails it as DAQIRI_REQUIRE specifies, unless a virtual machine can be had and these commands are there.
 func need(t *testing.T, commands ...string) kernel {
 	t.Helper()
 	k, err := testKernel()

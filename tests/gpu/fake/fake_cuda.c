@@ -4,10 +4,10 @@
 //
 // It keeps to the driver's rules where the engine may break them: memory that was not registered or mapped is
 // an illegal address for a kernel, a kernel has to be in the PTX that was loaded, and after an error of a
-// kernel every call says so. DAQIRI_FAKE_CUDA sets what goes wrong, as "key=value,…":
+// kernel every call fails so. DAQIRI_FAKE_CUDA sets what goes wrong, as "key=value,…":
 //   gpus=1        how many there are
 //   mib=4096      memory of each; more is CUDA_ERROR_OUT_OF_MEMORY
-//   delay_us=0    a launch takes up to so long, by chance
+//   delay_us=0    a launch lasts up to so long, by chance
 //   seed=1        of chance
 //   fail=N        the N-th launch comes back with an error
 //   trap=N        the N-th launch starts, and its kernel traps
@@ -197,7 +197,7 @@ int cuMemMap(cu_ptr at, size_t bytes, size_t offset, uint64_t handle, unsigned l
     void *p =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, allocations[handle - 1].fd, (off_t)offset);
     if (p != MAP_FAILED && !allocations[handle - 1].others)
-        memset(p, 0xa5, bytes); // nobody may count on zeros
+        memset(p, 0xa5, bytes); // nothing may count on zeros
     add((range){at, bytes, NULL, true, true, handle})->alias = p;
     pthread_mutex_unlock(&lock);
     return p == MAP_FAILED ? CU_ERROR_OUT_OF_MEMORY : CU_SUCCESS;

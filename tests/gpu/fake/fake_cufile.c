@@ -59,7 +59,7 @@ cu_file_error cuFileHandleRegister(cu_file *out, cu_file_descr *d) {
     int i = 0;
     while (i < MAX_REGISTERED && files[i])
         i++;
-    if (i == MAX_REGISTERED) abort(); // somebody doesn't give them back
+    if (i == MAX_REGISTERED) abort(); // a caller doesn't return them
     files[i] = d->handle.fd + 1;
     pthread_mutex_unlock(&lock_file);
     *out = &files[i];

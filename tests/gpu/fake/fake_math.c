@@ -20,7 +20,7 @@ static const float *floats(void *const *args, int k) { return *(const float *con
 
 static int put(cu_stream stream, const char *(*run)(void *const *, const uint32_t *, const uint32_t *),
                const launch *l, const void *x, const void *y, const void *z) {
-    dqi_host_kernel *k = calloc(1, sizeof *k); // it stays: nobody tells when it has run
+    dqi_host_kernel *k = calloc(1, sizeof *k); // it stays: nothing reports when it has run
     launch *own = malloc(sizeof *own);
     *own = *l;
     *k = (dqi_host_kernel){.types = "", .run = run};

@@ -58,7 +58,7 @@ int cuEventElapsedTime(float *ms, cu_event from, cu_event to) {
     return OK_OR_BROKEN(CU_SUCCESS);
 }
 
-// Of the stream: what other threads do meanwhile isn't looked at.
+// Of the stream: what other threads do meanwhile isn't checked.
 int cuStreamBeginCapture_v2(cu_stream s, int mode) {
     (void)mode;
     if (s->captures) return INVALID;

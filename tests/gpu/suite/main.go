@@ -1,5 +1,5 @@
 // Command suite is one file that shows on any machine with a GPU what the project does there: `make gpu-suite` packs the
-// program, tests and kernels' check into it. It says how far it is on stderr and prints JSON at its end.
+// program, tests and kernels' check into it. It reports how far it is on stderr and prints JSON at its end.
 //
 // It may import the standard library.
 package main
@@ -218,5 +218,5 @@ func (s *suite) end(step Step) {
 	s.report.Steps = append(s.report.Steps, step)
 }
 
-// tail is the end of what a program said.
+// tail is the end of what a program reported.
 func tail(text string) string { return text[max(0, len(text)-4000):] }

@@ -155,7 +155,7 @@ static void partial_frees(void) {
     DQ_EQ(v.n, 10);
     DQ_EQ(v.bytes, 270);
     DQ_EQ(v.len[0][3] + v.len[1][3], 0);
-    DQ_EQ(dq_burst_set_len(x, 0, 3, 1), DQ_INVALID_PARAMETER); // its buffer is somebody else's now
+    DQ_EQ(dq_burst_set_len(x, 0, 3, 1), DQ_INVALID_PARAMETER); // its buffer belongs to another burst now
     DQ_EQ(dq_burst_free_segment(x, 2), DQ_INVALID_PARAMETER);
     DQ_EQ(dq_burst_free_segment(x, 1), DQ_OK);
     DQ_EQ(free_bufs(r[1]), 64);
@@ -265,7 +265,7 @@ static void check_writable(dq_burst *x, bool want) {
     DQ_EQ(dq_burst_truncate(x, v.n), want ? DQ_OK : DQ_INVALID_PARAMETER);
 }
 
-// Whoever reads one of the bursts that share packets makes the packets of all read-only. Send times are each
+// A reader of one of the bursts that share packets makes the packets of all read-only. Send times are each
 // burst's own.
 static void read_only_for_all(void) {
     const uint32_t idx[] = {0, 1, 2, 3};
@@ -322,7 +322,7 @@ static void read_only_once_sent(void) {
     bed_close(&b);
 }
 
-// Where a burst goes is its own while somebody else reads it.
+// Where a burst goes is its own while another consumer reads it.
 static void redirected(void) {
     bed b;
     dq_view v;
@@ -417,7 +417,7 @@ static void descriptors_run_out(void) {
     bed_close(&b);
 }
 
-// What is still out when the session closes is told.
+// What is still out when the session closes is reported.
 static void missing_buffers_are_counted(void) {
     bed b;
     bed_open(&b, (bed_conf){.bufs = 16});

@@ -7,8 +7,8 @@
 #define S  (1000 * MS)
 #define T0 (INT64_C(1700000000) * S)
 
-// One packet: when it came and when it was read, by a clock that nobody steps; by how much the wall clock was
-// ahead then.
+// One packet: when it came and when it was read, by a clock that nothing steps; by how much the wall clock
+// was ahead then.
 typedef struct packet {
     int64_t came, read, ahead_came, ahead_read;
 } packet;

@@ -1,4 +1,4 @@
-// peers_test.c: who sent each packet is kept beside the packets, by buffer, from when somebody needs it.
+// peers_test.c: who sent each packet is kept beside the packets, by buffer, from when a consumer needs it.
 #include "bed.h"
 #include "core/peers.h"
 #include "pipeline/session.h"
@@ -46,7 +46,7 @@ static void kept_where_asked_for(void) {
     }
     check_peer(x, 3, "192.0.2.3:5003");
     dq_burst *half;
-    DQ_EQ(dq_burst_pick(x, (const uint32_t[]){3, 1}, 2, &half), DQ_OK); // a selection says the same
+    DQ_EQ(dq_burst_pick(x, (const uint32_t[]){3, 1}, 2, &half), DQ_OK); // a selection has the same
     check_peer(half, 0, "192.0.2.3:5003");
     check_peer(half, 1, "192.0.2.1:5001");
     check_peer(half, 2, "");
@@ -55,7 +55,8 @@ static void kept_where_asked_for(void) {
     bed_close(&b);
 }
 
-// A copy says who sent the original, also where that is not known, and where one of the two keeps nothing.
+// A copy has the sender of the original, also where that is not known, and where one of the two keeps
+// nothing.
 static void copied(void) {
     bed b;
     dq_diag d = {{0}};
@@ -74,7 +75,7 @@ static void copied(void) {
     bed_close(&b);
 }
 
-// Targets are kept once somebody asks, by regions that keep peers then or later.
+// Targets are kept once a consumer asks, by regions that keep peers then or later.
 static void targets(void) {
     bed b;
     dq_diag d = {{0}};

@@ -36,7 +36,7 @@ static void memory(void) {
     close(fd);
 }
 
-// Pages that are not to be had are told of, where a packet would end the process by SIGBUS.
+// Pages that are not to be had are reported, where a packet would end the process by SIGBUS.
 static void none(void) {
     int fd = memfd_create("test", MFD_CLOEXEC);
     DQ_CHECK(fd >= 0 && ftruncate(fd, PAGE) == 0);

@@ -1,4 +1,4 @@
-// ptp_test.c: the offset of a PTP clock from readings, and what is said where there is no clock.
+// ptp_test.c: the offset of a PTP clock from readings, and what is given where there is no clock.
 #include "bed.h"
 #include "core/ptp.h"
 
@@ -10,7 +10,7 @@ static struct ptp_clock_time at(int64_t ns) {
     return (struct ptp_clock_time){.sec = ns / S, .nsec = (uint32_t)(ns % S)};
 }
 
-// The reading that took least says most; one across a step of the system's clock says nothing.
+// The reading that took least is the best; one across a step of the system's clock is worth nothing.
 static void offset(void) {
     const int64_t t0 = 1700000000 * S, tai = 37 * S;
     struct ptp_clock_time r[4][3] = {

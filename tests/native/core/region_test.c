@@ -75,7 +75,7 @@ static void layout(void) {
             if (sizes[i] == 1 << 16) DQ_EQ((uintptr_t)(info.base + off) % dqi_page_size(), 0);
             memset(info.base + off - head, (int)k, head + sizes[i]);
         }
-        for (uint32_t k = 0; k < BUFS; k++) { // nobody wrote over another's bytes
+        for (uint32_t k = 0; k < BUFS; k++) { // nothing wrote over another's bytes
             const uint8_t *p = info.base + dqi_buf_off(r[i], ids[k]);
             DQ_EQ(p[-(int)head], k);
             DQ_EQ(p[sizes[i] - 1], k);
@@ -196,7 +196,7 @@ static uint32_t free_huge_pages(void) {
     return n;
 }
 
-// A region that needs more huge pages than there are lies on small ones, and the report says how many it
+// A region that needs more huge pages than there are lies on small ones, and the report gives how many it
 // lacks.
 static void huge_falls_back(void) {
     uint32_t pages = free_huge_pages();
@@ -301,7 +301,7 @@ static void control_groups(void) {
     static const struct {
         const char *name, *own, *file[2], *text[2];
         uint64_t limit;
-        int found; // which file says so
+        int found; // which file has it
     } cases[] = {
         {"container", "0::/\n", {"memory.max"}, {"1000\n"}, 1000, 0},
         {"service", "0::/a/b\n", {"a/b/memory.max", "memory.max"}, {"2000\n", "max\n"}, 2000, 0},

@@ -1,6 +1,6 @@
 // mover_test.c: GPUs' memory and lists of moves, on the library that stands in for the driver, linked in.
 //
-// What lies in a GPU's memory is looked at where that library has it, never at its address. The cases in
+// What lies in a GPU's memory is checked where that library has it, never at its address. The cases in
 // which the GPU is lost run in children of their own: it stays lost.
 #include "../../gpu/fake/fake_cuda.c"
 #include "../../gpu/fake/fake_error.c"
@@ -104,7 +104,7 @@ static bool poll_until_idle(bench *b) {
 
 // ---- cases ------------------------------------------------------------------------------------------------
 
-// Payloads and fills get where they belong; bursts and latches are let go of once.
+// Payloads and fills get where they belong; bursts and latches are released once.
 static void moves(void) {
     bench b;
     open_bench(&b, 0, 1 << 20);
@@ -209,7 +209,7 @@ static void run_times(void) {
     close_bench(&b);
 }
 
-// Tickets of what has been under way for longer are looked at less often, but no later than a sixteenth of
+// Tickets of what has been under way for longer are checked less often, but no later than a sixteenth of
 // that.
 static void looks(void) {
     bench b;
@@ -298,7 +298,7 @@ static void two_threads(void) {
     conf.delay_us = 0;
 }
 
-// What can't be had says so, and nothing is left behind.
+// What can't be had is an error, and nothing is left behind.
 static void refusals(void) {
     dq_diag d = {{0}};
     dq_session *s = session();
@@ -350,7 +350,7 @@ static void exported(void) {
 
 // ---- a GPU that is lost -----------------------------------------------------------------------------------
 
-// Everything is let go of, room is refused, and CUDA's words are kept.
+// Everything is releases, room is refused, and CUDA's words are kept.
 static void lose(const char *words) {
     bench b;
     open_bench(&b, 0, 1);
@@ -359,7 +359,7 @@ static void lose(const char *words) {
     for (uint32_t k = 0; k < 4 && dqi_mover_room(b.m, 1); k++) {
         dq_burst *x = packet(&b, 1);
         dqk_move m = {(uintptr_t)dqi_bytes(x, 0, 0), device_at(&b, k), SIZE, DQK_COPY};
-        if (words[0] == 'i') m.dst = 4096; // nobody's
+        if (words[0] == 'i') m.dst = 4096; // of no buffer
         dqi_mover_add(b.m, &m, 1, true, x, &latch);
         dqi_mover_push(b.m, true);
         dq_burst_unref(x);

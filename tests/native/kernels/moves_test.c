@@ -11,7 +11,7 @@ enum { ROOM = 5 << 20 };
 
 static uint8_t *src, *got, *want;
 
-// Exactly as large as it says, so that the address sanitizer sees what is read behind it.
+// Exactly as large as specified, so that the address sanitizer sees what is read behind it.
 static uint8_t *memory(size_t n) {
     uint8_t *p = aligned_alloc(16, n);
     if (!p) abort();

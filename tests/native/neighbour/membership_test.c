@@ -143,7 +143,7 @@ static int64_t says(dqi_membership *m, int64_t from, int64_t until, const uint8_
     return at;
 }
 
-// Says everything that is due until `until`; how many frames.
+// Sends everything that is due until `until`; how many frames.
 static uint32_t drain(dqi_membership *m, int64_t until) {
     uint8_t out[DQI_REPORT_MAX];
     uint32_t n = 0;
@@ -169,7 +169,7 @@ static void changes(void) {
     DQ_EQ(dqi_membership_due(&m), INT64_MAX);
     join_both(&m, false, false, 300);
     says(&m, 300, 300, igmp3_left, sizeof igmp3_left);
-    DQ_EQ(m.n, 2); // still to be said
+    DQ_EQ(m.n, 2); // still to be reported
     DQ_EQ(drain(&m, 300 + SECOND), 2);
     DQ_EQ(m.n, 0);
     join_both(&m, true, true, 400);
@@ -192,7 +192,7 @@ static void refusals(void) {
     dqi_membership_free(&m);
 }
 
-// A membership that has said all that it had to by time 0.
+// A membership that has reported all that it had to by time 0.
 static void quiet(dqi_membership *m) {
     dqi_membership_init(m, 99);
     join_both(m, false, true, -2 * SECOND);
@@ -260,7 +260,7 @@ static void silence(void) {
     DQ_CHECK(!ask(&m, igmp3_join, sizeof igmp3_join, 0));
     DQ_CHECK(!ask(&m, mld2_join, sizeof mld2_join, 0));
     DQ_EQ(dqi_membership_due(&m), INT64_MAX);
-    DQ_EQ(change(&m, "224.0.0.1", NULL, true, 0), 0); // everybody is
+    DQ_EQ(change(&m, "224.0.0.1", NULL, true, 0), 0); // all is reported
     DQ_EQ(change(&m, "ff02::1", NULL, true, 0), 0);
     DQ_EQ(dqi_membership_due(&m), INT64_MAX);
     dqi_membership_free(&m);

@@ -1,5 +1,5 @@
 // neigh_test.c: ARP and neighbour discovery, held against frames that scapy built: answers to questions,
-// silence where nothing was asked of the station, questions, and what is heard of neighbours.
+// silence where nothing was asked of the station, questions, and what is learned of neighbours.
 #include "dqtest.h"
 
 #include "neighbour/neighbours.h"
@@ -109,7 +109,7 @@ static void silence(void) {
     silent(probe, sizeof probe, in_probe, 1);
     uint8_t out[DQI_NEIGH_MAX];
     DQ_EQ(answer(arp_reply, sizeof arp_reply, out), 0);
-    uint8_t announced[sizeof arp_request]; // somebody has the station's address, and asks for nothing
+    uint8_t announced[sizeof arp_request]; // another host has the station's address, and asks for nothing
     memcpy(announced, arp_request, sizeof announced);
     announced[31] = 1;
     DQ_EQ(answer(announced, sizeof announced, out), 0);
@@ -156,7 +156,7 @@ static void questions(void) {
     DQ_EQ(said.vlan, 9);
 }
 
-// A cut frame says nothing, nor does one with a bit wrong in what is covered.
+// A cut frame is ignored, and so is one with a bit wrong in what is covered.
 static void says(const uint8_t *frame, uint32_t len, dq_ip ip, uint8_t last) {
     dqi_neighbour said;
     for (uint32_t n = 0; n < len; n++) {
@@ -178,7 +178,7 @@ static void hears(void) {
     dqi_neighbour said;
     DQ_CHECK(!dqi_neigh_hear(solicitation, sizeof solicitation, &said));
     uint64_t state = 2;
-    for (int round = 0; round < 20000; round++) { // damage: its checksum tells
+    for (int round = 0; round < 20000; round++) { // damage: its checksum shows it
         uint8_t copy[sizeof advertisement], at = 54 + (uint8_t)dq_below(&state, sizeof copy - 54);
         memcpy(copy, advertisement, sizeof copy);
         copy[at] ^= (uint8_t)(1 << dq_below(&state, 8));
@@ -193,7 +193,7 @@ static void neighbours_are_kept(void) {
     dq_ip one = ip4(1);
     dqi_neighbour said = {.ip = one, .mac = {2, 0, 0, 0, 0, 1}};
     dqi_neighbours_heard(t, &said, 5);
-    DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac)); // nobody asked
+    DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac)); // nothing asked
     dqi_neighbours_want(t, &one, 0);
     dqi_neighbours_want(t, &one, 7);
     DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac));

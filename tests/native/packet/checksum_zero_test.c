@@ -1,4 +1,4 @@
-// checksum_zero_test.c: a UDP checksum that comes out as 0 is sent as 0xffff, as 0 says that there is none
+// checksum_zero_test.c: a UDP checksum that comes out as 0 is sent as 0xffff, as 0 means that there is none
 // (RFC 768); one that is 0 stays so; TCP's may be 0. Of each place that computes or follows one, against a
 // sum of the test's own.
 //
@@ -95,7 +95,7 @@ static void set(uint8_t *p, const zero *z, uint32_t at, uint16_t v) {
 }
 
 // Bytes of the payload, which change a sum by their difference, and the IPv4 header's length, of which it is
-// computed anew.
+// computed again.
 static void followed(void) {
     uint32_t n = 0;
     for (uint64_t k = 0; k < 80; k++) {

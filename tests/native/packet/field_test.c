@@ -108,7 +108,7 @@ static const dq_field *named(const char *name) {
     return &t[0].field;
 }
 
-// Compares a named field with what the frame's description says; absent: the packet hasn't got it.
+// Compares a named field with the frame's description; absent: the packet hasn't got it.
 static void expect(const char *name, bool present, uint64_t want, const uint8_t *p, const dqi_pkt *k) {
     uint64_t v = 0;
     dq_case = name;

@@ -1,6 +1,6 @@
-// flow_keys_test.c: a rule asks for all that its match says. Each key of a match, alone and with all others
-// that go with it: the frame that it describes is taken, one that differs in one bit of that key is not.
-// Rules stand alone, among others of one shape (a hash table, a map of ports), and in a changed table.
+// flow_keys_test.c: a rule asks for all that its match specifies. Each key of a match, alone and with all
+// others that go with it: the frame that it describes is taken, one that differs in one bit of that key is
+// not. Rules stand alone, among others of one shape (a hash table, a map of ports), and in a changed table.
 #include "frames.h"
 
 #include "packet/flow_table.h"

@@ -198,7 +198,7 @@ static void layers_see_runs(void) {
     free(b);
 }
 
-// Frames of another EtherType with the bytes of an IPv4 packet behind it, among real ones: they are no
+// Frames of another EtherType with the bytes of an IPv4 packet behind it, among real ones: they are not
 // neighbours of the same key, wherever they stand.
 static void bytes_are_not_headers(void) {
     enum { N = 200 };
@@ -343,7 +343,7 @@ static void find_twins(uint64_t *one, uint64_t *other) {
     free(all);
 }
 
-// A frame that has a rule's tag and not its value goes on to the rules that it does match.
+// A frame that has a rule's tag and not its value continues to the rules that it does match.
 static void tags_may_be_wrong(void) {
     uint64_t one = 0, other = 0;
     find_twins(&one, &other);
@@ -408,7 +408,7 @@ static void buckets_may_be_full(void) {
     free(mac);
 }
 
-// The sender of the frame, or, for most k, nobody.
+// The sender of the frame, or, for most k, nothing.
 static dq_match exact(const frame *f, uint32_t k) {
     dq_match m = {.set = DQ_MATCH_ETH_SRC};
     memcpy(m.eth_src, f->eth_src, 6);
@@ -417,7 +417,7 @@ static dq_match exact(const frame *f, uint32_t k) {
 }
 
 // Rules come and go one by one and in groups, as in a table that a script changes: each table must say what
-// one made of the same rules says. Sizes on both sides of where tables are layered; equal rules and
+// one made of the same rules returns. Sizes on both sides of where tables are layered; equal rules and
 // catch-alls in between.
 static void changes_one_by_one(void) {
     enum { MOST = 700, ROUNDS = 1500 };

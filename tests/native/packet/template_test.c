@@ -90,7 +90,7 @@ static void increments(void) {
         dq_case = cases[k].name;
         dq_vary one = vary(60 * 8, cases[k].width, DQ_VARY_INC, cases[k].start, cases[k].step, cases[k].max);
         dq_template *t = new_template(f, LEN, &one, 1, 0, 0);
-        for (uint32_t i = 0; i < 6; i += 2) { // the counters go on from burst to burst
+        for (uint32_t i = 0; i < 6; i += 2) { // the counters continue from burst to burst
             dq_burst *x = filled(t, 2);
             for (uint32_t j = 0; j < 2; j++) {
                 DQ_EQ(bits(bed_bytes(&v, 0, j), 60 * 8, cases[k].width), cases[k].want[i + j]);
@@ -153,7 +153,7 @@ static void random_in_range(void) {
     }
     for (int k = 0; k < 11; k++)
         DQ_EQ(seen[k], 1);
-    DQ_CHECK(memcmp(first[0], first[1], sizeof first[0]) == 0); // the seed says it all
+    DQ_CHECK(memcmp(first[0], first[1], sizeof first[0]) == 0); // the seed determines it all
     DQ_CHECK(memcmp(first[0], first[2], sizeof first[0]) != 0);
 }
 
@@ -185,7 +185,7 @@ static void neighbours_are_packed(void) {
     for (int round = 0; round < 3; round++) {
         dq_burst *x = NULL;
         DQ_EQ(dqi_tx_take_burst(q, BATCH, &x), DQ_OK);
-        if (round == 2) places[x->bufs[0][0] - s.first] = 0; // somebody else has written what lies there
+        if (round == 2) places[x->bufs[0][0] - s.first] = 0; // another writer has written what lies there
         uint64_t start = x->off[0][0];
         x->bufs[0][40] = x->bufs[0][BATCH - 1]; // two runs: 40 neighbours, and a stranger
         x->off[0][40] = x->off[0][BATCH - 1];
@@ -220,7 +220,7 @@ static void held_where_they_lie(void) {
     for (uint32_t round = 0; round < 2; round++) {
         dq_burst *x = NULL;
         DQ_EQ(dqi_tx_take_burst(q, BATCH, &x), DQ_OK);
-        if (round == 1) places[x->bufs[0][3] - s.first] = 0; // somebody else has written it
+        if (round == 1) places[x->bufs[0][3] - s.first] = 0; // another writer has written it
         uint64_t off[BATCH];
         memcpy(off, x->off[0], sizeof off);
         for (uint32_t i = 0; i < BATCH; i++)
@@ -424,7 +424,7 @@ static void longer_than_a_buffer(void) {
     dq_template_unref(NULL);
 }
 
-// What a device may compute: both checksums of plain packets, where no changed field says what they cover.
+// What a device may compute: both checksums of plain packets, where no changed field sets what they cover.
 static void left_to_a_device(void) {
     enum { V4 = DQ_HAS_IPV4, V6 = DQ_HAS_IPV6, UDP = DQ_HAS_UDP, TCP = DQ_HAS_TCP };
     const dq_vary id = vary(0, 16, DQ_VARY_INC, 1, 1, UINT64_MAX);

@@ -169,7 +169,7 @@ static void there_and_back(void) {
     }
 }
 
-// A GRE tunnel carries whole frames whatever its protocol says.
+// A GRE tunnel carries whole frames whatever its protocol is.
 static void gre_carries_frames(void) {
     uint64_t seed = 3;
     for (int round = 0; round < 5000; round++) {
@@ -190,7 +190,7 @@ static void gre_carries_frames(void) {
     }
 }
 
-// Somebody else's tunnel carries packets alone: those get an Ethernet header with the outer one's addresses.
+// A foreign tunnel carries packets alone: those get an Ethernet header with the outer one's addresses.
 static void network_packets(void) {
     uint64_t seed = 3;
     uint32_t carried = 0;
@@ -201,7 +201,7 @@ static void network_packets(void) {
         dqi_pkt k;
         if (f.ip == 0) continue;
         dqi_parse(buf, len, &k);
-        dqi_csum_fill(buf, &k); // of all that says that it is a packet its sum says most
+        dqi_csum_fill(buf, &k); // of all that shows that it is a packet its sum shows most
         dq_action on = tunnel(DQ_ACT_ENCAP, DQ_TUNNEL_GRE, f.ip == 4 ? 0x0800 : 0x86dd), off = on;
         off.kind = DQ_ACT_DECAP;
         dqi_frame x = place(buf + f.l3, packet);
@@ -252,7 +252,7 @@ static void refused(const dq_action *on, const dq_action *off, const bend *b) {
     dqi_frame x = place(inner, sizeof inner);
     DQ_EQ(run(on, 1, &x), DQI_DONE);
     x.p[b->at] ^= b->flip;
-    if (b->at >= 14 && b->at < 34 && b->at != 24) { // else it would be the checksum that tells
+    if (b->at >= 14 && b->at < 34 && b->at != 24) { // else it would be the checksum that fails
         put16(x.p + 24, 0);
         put16(x.p + 24, dqi_csum_fold(dqi_csum_add(x.p + 14, 20, 0)));
     }
@@ -315,7 +315,7 @@ static void gre_options(void) {
     }
 }
 
-// UDP's checksum is right or 0, over either version of IP; of bytes in a further segment it can't be told.
+// UDP's checksum is right or 0, over either version of IP; of bytes in a further segment it can't be known.
 static void udp_checksums(void) {
     uint8_t inner[61] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5, 9};
     for (int v6 = 0; v6 < 2; v6++) {

@@ -113,8 +113,8 @@ static void another_tunnel(void) {
     }
 }
 
-// Frames that fill their buffers: the outer headers lie in the headroom on both sides, where somebody takes
-// them off again. Where nobody does, the frame is too long, as it is on other engines.
+// Frames that fill their buffers: the outer headers lie in the headroom on both sides, where an engine takes
+// them off again. Where none does, the frame is too long, as it is on other engines.
 static void frames_that_fill_buffers(void) {
     BED_EACH_MODE(m) {
         for (int how = 0; how < 4; how++) {

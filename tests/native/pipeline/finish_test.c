@@ -1,4 +1,4 @@
-// finish_test.c: the end of stages whose finish blocks: for ever, for long but not without progress, and one
+// finish_test.c: the end of stages whose finish blocks: forever, for long but not without progress, and one
 // beside the other.
 #include "bed_pipe.h"
 #include "core/burst.h"
@@ -92,7 +92,7 @@ static void bed_with(bed *b, bed_mode m, keeper *k, uint32_t n, int64_t end_ns) 
     bed_stop(b);
 }
 
-// Whoever is stuck is left behind, over and over; when its device wakes at last it finds its packets.
+// A stage that is stuck is left behind, over and over; when its device wakes at last it finds its packets.
 static void stuck(void) {
     static keeper k[SESSIONS];
     for (int i = 0; i < SESSIONS; i++) {
@@ -147,7 +147,7 @@ static void slow(void) {
     bed_close(&b);
 }
 
-// One that hangs is no reason for the other to lose anything.
+// One that hangs is not a reason for the other to lose anything.
 static void beside(void) {
     static keeper k[2];
     bed b;

@@ -1,5 +1,5 @@
-// op_test.c: operations: their end comes once, on any thread, with their bursts back; the task hears of each
-// once, also when it asks late, when nobody asks, and when the task or the session goes first.
+// op_test.c: operations: their end comes once, on any thread, with their bursts back; the task is notified of
+// each once, also when it asks late, when nothing asks, and when the task or the session goes first.
 #include "bed.h"
 #include "pipeline/op.h"
 #include "pipeline/waiter.h"
@@ -60,7 +60,7 @@ static void watched(void) {
     dq_op_ok(late, 1, 0);
     DQ_EQ(dq_op_watch(late, w, 9), DQ_OK);
     DQ_EQ(dq_op_watch(none, w, 10), DQ_OK);
-    dq_op_free(late); // let go before it is heard of
+    dq_op_free(late); // released before its end is reported
     DQ_EQ(dq_wait(w, 0, ev, 2), 2);
     DQ_CHECK(ev[0].kind == DQ_EV_OP && ev[0].tag == 7 && ev[1].tag == 9);
     DQ_EQ(dq_wait(w, -1, ev, 4), 1);
@@ -71,7 +71,7 @@ static void watched(void) {
     dq_waiter_free(w);
 }
 
-// A task that has gone hears nothing, and nothing leaks (LeakSanitizer).
+// A task that has gone gets no notification, and nothing leaks (LeakSanitizer).
 static void the_task_goes_first(void) {
     dq_waiter *w = new_waiter();
     dq_op *open, *ended;
@@ -142,7 +142,7 @@ static void *worker(void *arg) {
     }
 }
 
-// An operation, and how its task hears of it.
+// An operation, and how its task is notified of it.
 typedef struct asked {
     dq_op *op;
     enum { EARLY, LATE, NEVER } how;
@@ -190,7 +190,7 @@ static void ends_come_once(void) {
         dq_burst *x;
         DQ_EQ(dq_tx_alloc(b.tx[0][0], 1, &x), DQ_OK); // its burst is back, or there would be none
         while (!(of->op = r % 2 ? dqi_op_take(p, 1) : dqi_op_new(1, NULL, 0)))
-            sched_yield(); // the worker is about to let go of one
+            sched_yield(); // the worker is about to release one
         dqi_op_hold(of->op, x);
         dq_burst_unref(x);
         expected += of->how != NEVER;

@@ -90,7 +90,7 @@ static void no_credit_after_idle(void) {
     }
 }
 
-// A short pause is no way around the pace either.
+// A short pause is not a way around the pace either.
 static void pause_shorter_than_the_gap(void) {
     bed b;
     bed_open(&b, (bed_conf){.batch = 4});
@@ -397,7 +397,7 @@ static void timed_on_the_real_clock(void) {
 
 // ---- late -------------------------------------------------------------------------------------------------
 
-// A poll that comes late makes up for 10 ms, whatever was missed; each packet costs what its length says.
+// A poll that comes late makes up for 10 ms, whatever was missed; each packet costs according to its length.
 static void catches_up_a_little(void) {
     static const struct {
         int64_t late_ns;

@@ -7,7 +7,7 @@
 
 // ---- tees -------------------------------------------------------------------------------------------------
 
-// Two pipes both get all; with two who look at packets, bursts are read-only.
+// Two pipes both get all; with two that read packets, bursts are read-only.
 static void tee(void) {
     BED_EACH_MODE(m) {
         for (int two = 0; two < 2; two++) {
@@ -201,7 +201,7 @@ static void forward_across_threads(void) {
     bed_close(&b);
 }
 
-// Two forwarders and a tap share one burst; nobody changes it for the others.
+// Two forwarders and a tap share one burst; nothing changes it for the others.
 static void forward_twice(void) {
     BED_EACH_MODE(m) {
         bed b;
@@ -310,7 +310,7 @@ static void pipes_come_and_go(void) {
     bed_close(&b);
 }
 
-// Two ports that forward to each other for ever: the stop ends that, and the packets are all accounted for.
+// Two ports that forward to each other forever: the stop ends that, and the packets are all accounted for.
 static void a_ring_stops(void) {
     BED_EACH_MODE(m) {
         if (m == BED_VIRTUAL) continue;

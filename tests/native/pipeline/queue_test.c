@@ -159,7 +159,7 @@ static void timeout_delivers(void) {
     bed_steps(&b, BED_START_NS + 50000, true);
     DQ_EQ(b.n, 21);
     DQ_EQ(b.bursts, 2);
-    DQ_EQ(bed_send(&b, b.tx[0][0], 1, 100, 7), DQ_OK); // the clock of the next one starts anew
+    DQ_EQ(bed_send(&b, b.tx[0][0], 1, 100, 7), DQ_OK); // the clock of the next one starts again
     bed_steps(&b, BED_START_NS + 99999, true);
     DQ_EQ(b.n, 21);
     bed_steps(&b, INT64_MAX, true);

@@ -44,7 +44,7 @@ static int answer_for(bed *b, const dq_ip *ips, uint32_t n) {
     return dq_iface_answer(b->ifaces[1], ips, n, &d);
 }
 
-// Port 0 asks, port 1 answers for what it was told to; both see what came to them.
+// Port 0 asks, port 1 answers for what it was configured for; both see what came to them.
 static void answers(void) {
     BED_EACH_MODE(mode) {
         bed b;
@@ -95,7 +95,8 @@ static void groups(void) {
     }
 }
 
-// An interface that can't send says why it doesn't answer; one that is isolated answers what no flow wants.
+// An interface that can't send has the reason why it doesn't answer; one that is isolated answers what no
+// flow wants.
 static void isolated(void) {
     bed b;
     dq_diag d = {{0}};
@@ -103,7 +104,7 @@ static void isolated(void) {
     bed_tap_all(&b);
     dq_rule rule = bed_rule(7, 1, 0);
     bed_rules(b.ifaces[1], &rule, 1);
-    rule.match = (dq_match){0}; // whoever asked takes all
+    rule.match = (dq_match){0}; // one that takes all
     bed_rules(b.ifaces[0], &rule, 1);
     const dq_ip nobody = {4, {0}}, group = {4, {239, 1, 1, 1}};
     DQ_EQ(answer_for(&b, &nobody, 1), DQ_INVALID_PARAMETER);
@@ -129,7 +130,7 @@ static void isolated(void) {
     bed_close(&b);
 }
 
-// A small transmit region that somebody else has emptied: what could not be said is counted.
+// A small transmit region that another consumer has emptied: what could not be reported is counted.
 static void no_room(void) {
     bed b;
     bed_open(&b, (bed_conf){.mode = BED_VIRTUAL, .ifaces = 2, .bufs = 16, .rx_bufs = 64});

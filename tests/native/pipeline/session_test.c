@@ -127,7 +127,7 @@ static void errors_name_the_object(void) {
     DQ_EQ(dq_session_close(s), 0);
 }
 
-// A worker on a core that is not there: the start fails and says so.
+// A worker on a core that is not there: the start fails with an error.
 static void start_without_a_core(void) {
     dq_session *s = new_session(false);
     dq_diag d = {{0}};
@@ -205,7 +205,7 @@ static void stop_in_mid_traffic(void) {
     }
 }
 
-// Closed at once, without a stop, with packets everywhere and nobody serving the tap.
+// Closed at once, without a stop, with packets everywhere and nothing serving the tap.
 static void close_in_mid_traffic(void) {
     BED_EACH_MODE(m) {
         bed b;

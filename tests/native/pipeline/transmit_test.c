@@ -80,7 +80,7 @@ static void transmit_replaces(void) {
     DQ_EQ(b.n, 15);
     for (size_t k = 0; k < b.n; k++)
         DQ_EQ(b.got[k].len, k < 10 ? 100 : 200);
-    check_gaps(&b, 0, 15, T0, 1e6); // the pace goes on through the change
+    check_gaps(&b, 0, 15, T0, 1e6); // the pace continues through the change
     DQ_EQ(dq_tx_transmit(b.tx[0][0], small, 0), DQ_OK);
     bed_steps(&b, dq_now(b.s) + 5000000, true);
     DQ_EQ(dq_tx_transmit(b.tx[0][0], NULL, 0), DQ_OK);

@@ -51,7 +51,7 @@ typedef struct bell {
 
 enum { RINGS = 2000 };
 
-// Rings again only when the last ring was heard: a lost one would hang the test.
+// Rings again only when the last ring was seen: a lost one would hang the test.
 static void *ring(void *arg) {
     bell *b = arg;
     for (int i = 1; i <= RINGS; i++) {
@@ -145,7 +145,7 @@ static void fairness(void) {
     bed_close(&b);
 }
 
-// An event says whence and what.
+// An event has its source and its kind.
 static void event_contents(void) {
     bed b;
     dq_event ev;
@@ -194,7 +194,7 @@ static void adoption(void) {
     bed_close(&b);
 }
 
-// A task that ends before its session takes its taps' feed along; nobody is hurt.
+// A task that ends before its session takes its taps' feed along; nothing is hurt.
 static void waiter_ends_first(void) {
     bed b;
     bed_open(&b, (bed_conf){.batch = 4});

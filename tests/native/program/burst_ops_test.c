@@ -1,4 +1,4 @@
-// burst_ops_test.c: burst verbs at every level against a model that looks at one packet after another, over
+// burst_ops_test.c: burst verbs at every level against a model that checks one packet after another, over
 // random frames: cut, tagged, fragments, of either IP version, with options and padding.
 #include "frames.h"
 #include "program/burst_ops.h"

@@ -132,7 +132,7 @@ static void picked(void) {
     dq_prog_free(prog);
 }
 
-// The value of the first of as many items as the first byte says that begins with a key of 4 bits.
+// The value of the first of as many items as the first byte has that begins with a key of 4 bits.
 static void found(void) {
     uint64_t seed = 5, out[N];
     uint8_t ok[N];

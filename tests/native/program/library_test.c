@@ -59,7 +59,7 @@ static dq_prog *compile(const program *p) {
 static bool is_frame(const format *f) { return strcmp(f->layer, "frame") == 0; }
 
 // Fields of payloads, also behind headers, and of frames are what runtime/format reads. Of network and
-// transport headers random ones are none to a parser that looks at both.
+// transport headers random ones are none to a parser that checks both.
 static void agree(const format *f, bool payload) {
     uint64_t out[N];
     uint8_t ok[N];

@@ -37,7 +37,7 @@ static dqi_packets packets(bool plain) {
     return (dqi_packets){.base = b.bytes, .off = b.off, .len = b.len, .n = b.n};
 }
 
-// A field that is part of packets, but for what says where others are: then the model would have to parse
+// A field that is part of packets, but for what names where others are: then the model would have to parse
 // between rules.
 static dq_field any_field(void) {
     static const char *const names[] = {"eth_dst", "eth_src", "ipv4_src", "ipv4_dst", "udp_dst", "udp_src",
@@ -165,7 +165,7 @@ static void rules(void) {
     }
 }
 
-// A field that lies as far on as the payload's first byte says, in payloads alone.
+// A field that lies as far on as the payload's first byte gives, in payloads alone.
 static void moved(void) {
     const dq_insn place[] = {{.op = DQ_OP_LOAD, .a = DQ_BASE_PAYLOAD, .b = 8, .c = 0},
                              {.op = DQ_OP_PUSH, .imm = 8},

@@ -270,7 +270,7 @@ static void stage(void) {
     }
 }
 
-// Each packet that can't be converted is counted, and the others go on.
+// Each packet that can't be converted is counted, and the others continue.
 static void losses(void) {
     bed b;
     uint64_t next = 0;

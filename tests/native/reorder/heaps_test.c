@@ -259,7 +259,7 @@ static void closing(void) {
     rig_close(&r);
 }
 
-// Whoever keeps heaps costs packets, counted, and nothing else.
+// A consumer that keeps heaps costs packets, counted, and nothing else.
 static void no_buffer(void) {
     static rig r;
     dq_heaps_conf c = usual();
@@ -282,7 +282,7 @@ static void no_buffer(void) {
     rig_close(&r);
 }
 
-// Only whole heaps, where that is what is wanted, and none where nobody reads.
+// Only whole heaps, where that is what is wanted, and none where nothing reads.
 static void dropped(void) {
     static rig r;
     dq_heaps_conf c = usual();

@@ -174,7 +174,7 @@ static void gaps_are_kept(void) {
     rig_close(&r);
 }
 
-// Whoever keeps aggregates costs packets, counted, and nothing else.
+// A consumer that keeps aggregates costs packets, counted, and nothing else.
 static void no_buffer(void) {
     rig r;
     rig_open(&r, (bed_conf){.more_bufs = 4}, usual());
@@ -310,7 +310,7 @@ static void restart_near(void) {
     rig_close(&r);
 }
 
-// The same where numbers have wrapped: order begins again with the batch that the number says.
+// The same where numbers have wrapped: order begins again with the batch of that number.
 static void restart_wrapped(void) {
     rig r;
     dq_reorder_conf c = usual();

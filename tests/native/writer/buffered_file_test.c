@@ -1,5 +1,5 @@
 // buffered_file_test.c: blocks that are written while the next ones are filled: on a disk direct, in memory
-// buffered. Records carry their number, so that what is in the file tells what arrived.
+// buffered. Records carry their number, so that the file shows what arrived.
 #include "capture.h"
 
 #include "writer/buffered_file.h"
@@ -96,7 +96,7 @@ static void bench_close(bench *b) {
     remove_folder(b->dir);
 }
 
-// Adds one record; 0, or what the room said.
+// Adds one record; 0, or the result of the room.
 static int add(bench *b) {
     uint32_t len = length_of(b->next, b->max);
     int err = 0;
@@ -148,7 +148,7 @@ static void file_is_a_prefix_at_any_time(void) {
         }
 }
 
-// After a flush of any size all is readable, and the next block goes on behind it.
+// After a flush of any size all is readable, and the next block continues behind it.
 static void flushes_between(void) {
     static const uint32_t every[] = {1, 3, 40, 200, 3000};
     enum { RECORDS = 3000, MAX = 3000 };
@@ -198,7 +198,7 @@ static void packets_of_no_bytes(void) {
 }
 
 // A limit in the middle of a record: the file ends before it, all is accounted for, and once there is room
-// again the file goes on without a gap in what it holds.
+// again the file continues without a gap in what it holds.
 static void failed_write_and_room_again(void) {
     static const rlim_t limits[] = {3000001, 4194304, 4194305, 9999999, 12582912};
     enum { MAX = 20000 };
@@ -292,7 +292,7 @@ static void killed_process_leaves_a_prefix(void) {
     }
 }
 
-// Each packet of an account ends as completed or failed, also when the account is let go of before.
+// Each packet of an account ends as completed or failed, also when the account is released before.
 static void accounts(void) {
     bench b;
     must(bench_open(&b, 0, true, 1000), "folder");

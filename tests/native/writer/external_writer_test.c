@@ -66,7 +66,8 @@ static void consumer_end(consumer *t) {
     DQ_EQ(pthread_join(t->thread, NULL), 0);
 }
 
-// Everything that is pushed is taken, whatever the ring holds; the ledger has what the consumer said of it.
+// Everything that is pushed is taken, whatever the ring holds; the ledger has what the consumer reported of
+// it.
 static void all_is_taken(void) {
     BED_EACH_MODE(m) {
         bed b;
@@ -169,7 +170,7 @@ static void handed_over(void) {
     bed_close(&b);
 }
 
-// A burst that no stage reordered is no block.
+// A burst that no stage reordered is not a block.
 static void no_block(void) {
     bed b;
     bed_open(&b, (bed_conf){0});

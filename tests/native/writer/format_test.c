@@ -14,7 +14,7 @@ static void every_row_says_what_its_files_are(void) {
         // Either files one after the other, with all that this takes, or one for each packet or burst.
         bool after = inner->open && inner->add && inner->bytes_of && inner->close;
         DQ_CHECK(f->each ? !after && inner->size == 0 : after && inner->size >= sizeof(dqi_buffered_file));
-        for (int k = 0; k < n; k++) // what a script says chooses one of them
+        for (int k = 0; k < n; k++) // what a script selects chooses one of them
             DQ_CHECK(strcmp(f->kind, dq_format_of(k)->kind) || strcmp(f->choice, dq_format_of(k)->choice));
     }
     DQ_EQ(n, sizeof kinds / sizeof *kinds);
@@ -30,7 +30,7 @@ static void every_row_says_what_its_files_are(void) {
     rig_close(&r);
 }
 
-// What ends a file is on nobody's account: those of its packets may be gone by then.
+// What ends a file is on nothing's account: those of its packets may be gone by then.
 static void accounts_go_before_the_file(void) {
     rig r;
     rig_open(&r, true, 1, 8, 200);

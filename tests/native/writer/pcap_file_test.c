@@ -294,7 +294,7 @@ static void udp_checksum_is_never_zero(void) {
     rig_close(&r);
 }
 
-// Longer than any datagram (a reordered block, say): cut, and said so.
+// Longer than any datagram (a reordered block, say): cut, and reported.
 static void payload_longer_than_a_datagram(void) {
     rig r;
     rig_open(&r, true, 1, 1, 100000);

@@ -29,7 +29,7 @@ static uint8_t *memory_of(const dq_burst *b, uint32_t seg, uint32_t i, uint32_t 
     return p;
 }
 
-// Bytes that repeat after 64,256; a tag says where they begin.
+// Bytes that repeat after 64,256; a tag names where they begin.
 static void put_bytes(dq_burst *b, uint32_t seg, uint32_t i, uint32_t len, uint64_t tag) {
     enum { PERIOD = 256 * 251 };
     static uint8_t pattern[2 * PERIOD];
@@ -151,7 +151,7 @@ static const char *path_in(const folder *f, const char *name) {
     return p;
 }
 
-// The folders have the same files, at least `least`; a block file says when it was made.
+// The folders have the same files, at least `least`; a block file has the time when it was made.
 static void same_files(const folder *a, const folder *b, uint32_t least) {
     uint32_t n = 0, others = 0;
     DIR *d = opendir(a->dir);

@@ -1,5 +1,5 @@
-// writer_errors_test.c: what happens when files cannot be written: it is refused, or counted and told, and
-// what is in a file is whole.
+// writer_errors_test.c: what happens when files cannot be written: it is refused, or counted and reported,
+// and what is in a file is whole.
 #include "writer_rig.h"
 
 #include <signal.h>
@@ -166,7 +166,7 @@ static void removed_while_writing(void) {
     }
 }
 
-// Removed after the last packet: nothing is lost by count, and the user is told all the same.
+// Removed after the last packet: nothing is lost by count, and the user is notified all the same.
 static void removed_before_the_end(void) {
     rig r;
     rig_open(&r, true, 1, 64, 64);
@@ -178,7 +178,7 @@ static void removed_before_the_end(void) {
     rig_close(&r);
 }
 
-// In a child with a file system of 256 KiB of its own: fills it, makes room, and goes on. Ends with 0, 77
+// In a child with a file system of 256 KiB of its own: fills it, makes room, and continues. Ends with 0, 77
 // or 1.
 static int fill_a_disk(void) {
     rig r;

@@ -147,7 +147,7 @@ static void pcapng_blocks(void) {
     rig_close(&r);
 }
 
-// A block of a type that nobody knows behind our own: a whole one is gone on behind, one that was cut off is
+// A block of an unknown type behind our own: a whole one is followed by more, one that was cut off is
 // cut away, and one whose lengths can't be leaves the file alone.
 static void pcapng_unknown_blocks(void) {
     static const struct {

@@ -262,7 +262,7 @@ static void raw_files(void) {
         DQ_EQ_STR(path, "");
         uint8_t want[60];
         uint64_t bytes = 0;
-        for (uint32_t round = 0; round < 2; round++) { // indices go on over bursts
+        for (uint32_t round = 0; round < 2; round++) { // indices continue over bursts
             dq_burst *b = rig_burst(&r, 2);
             for (uint32_t i = 0; i < 2; i++)
                 for (uint32_t s = 0; s < 3; s++)

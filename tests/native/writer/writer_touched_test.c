@@ -1,4 +1,4 @@
-// writer_touched_test.c: what somebody else does to a file that is being written is noticed.
+// writer_touched_test.c: what another process does to a file that is being written is noticed.
 #include "writer_files_rig.h"
 
 enum touch { NOTHING, CUT, EMPTIED, LONGER, RENAMED, REPLACED, UNLINKED };

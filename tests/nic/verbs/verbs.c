@@ -386,7 +386,7 @@ int ibv_destroy_qp(struct ibv_qp *qp) {
     nic_cq *cqs[2] = {(nic_cq *)qp->send_cq, (nic_cq *)qp->recv_cq};
     for (int k = 0; k < 2; k++) {
         cqs[k]->users--;
-        for (uint32_t at = cqs[k]->head; at != cqs[k]->tail; at++) // nobody tells it of slots any more
+        for (uint32_t at = cqs[k]->head; at != cqs[k]->tail; at++) // slots no longer report it
             if (cqs[k]->entries[at % (uint32_t)cqs[k]->cq.cqe].sender == q)
                 cqs[k]->entries[at % (uint32_t)cqs[k]->cq.cqe].sender = NULL;
     }

@@ -1,4 +1,4 @@
--- faults.lua: what goes wrong on RDMA connections, one thing after the other: each is told, and the ledger closes.
+-- faults.lua: what goes wrong on RDMA connections, one thing after the other: each is reported, and the ledger closes.
 local daqiri = require "daqiri"
 local args = daqiri.args{ recv = "" } -- a command that receives at 10.9.0.1:4801, in a process of its own, and prints its id
 local function queue(q, region) return { { name = q, id = 0, cpu_core = -1, batch_size = 16, memory_regions = { region } } } end
@@ -37,7 +37,7 @@ local function send(c, n, len)
   if not sent then b:free() end
   return sent and "SUCCESS" or why
 end
--- A message whose end is told: how it went is what the operation says.
+-- A message whose end is reported: how it went is in the operation.
 local function message(c, len)
   local b = assert(c:alloc(1))
   b:set_lengths(len)
@@ -47,10 +47,10 @@ local function failed(op)
   assert(op:wait{ timeout = 20 }, "an operation has no end")
   return op.error or "no error"
 end
--- Nobody listens there; nobody is there.
+-- Nothing listens there; nothing is there.
 ends("refused", open "10.9.0.1:4899", 10)
 ends("unreachable", open "10.9.0.77:4800", 10)
--- Nobody reads: the sender is refused, and the connection ends all the same.
+-- Nothing reads: the sender is refused, and the connection ends all the same.
 local deaf = open "10.9.0.1:4800"
 local sent, refused, kept = 0, nil, nil
 for _ = 1, 64 do kept = message(deaf.c, 100) end -- its first buffers are few

@@ -57,13 +57,13 @@ while here.remotes.ring do daqiri.sleep(0.01) end
 refused(here:read("ring", 0, 8))
 -- Who keeps the key all the same is stopped by the device.
 assert(here:tell("ring", { addr = r.addr, rkey = r.rkey, bytes = r.bytes }))
--- That ends the connection, and the client connects again by itself, maybe before the operation's end is heard here.
+-- That ends the connection, and the client connects again by itself, maybe before the operation's end is received here.
 local lent, mine = there, here
 local b = assert(here:alloc(1))
 b:set_lengths(4)
 b:packet(1):set_bytes(0, "late")
 local late = assert(here:write(b, "ring", 0))
--- The client's worker sees that its receives are flushed before the script, which looks at completions of writes, sees why.
+-- The client's worker sees that its receives are flushed before the script, which checks completions of writes, sees why.
 local busy = daqiri.time "now" + 0.1
 while daqiri.time "now" < busy do end
 assert(late:wait{ timeout = 10 })

@@ -1,11 +1,11 @@
 // matrix.c: the other end of matrix.lua: a server on librdmacm and libibverbs as their manual pages have
 // them. For each run of its command line it takes so many connections, lends each memory of its own, of which
-// it tells in its first message, and says how much of what has come is wrong when all have gone. OPERATION is
-// what the client does:
-//   send   messages, each looked at when it comes: its length, its number (big endian, in the first four
+// it gives in its first message, and reports how much of what has come is wrong when all have gone. OPERATION
+// is what the client does:
+//   send   messages, each checked when it comes: its length, its number (big endian, in the first four
 //          bytes, as far as they go) and the pattern behind it
 //   write  writes the same into the lent memory, one behind the other; what is around them stays as it was
-//   imm    the same, and each immediate value says how many have been written by then: they are looked at
+//   imm    the same, and each immediate value is how many have been written by then: they are checked
 //   read   reads such messages out of the lent memory, and sends what it has read
 //   add    adds 1, 2, 3 … to 8 bytes
 //   swap   exchanges these 8 bytes: 0 for 1, 1 for 2 …
@@ -96,7 +96,7 @@ static void tell(conn *c) {
     need(ibv_post_send(c->id->qp, &wr, &bad) == 0, "send");
 }
 
-// Looks at what has been written up to message n.
+// Checks what has been written up to message n.
 static void look_up_to(conn *c, unsigned n) {
     for (; c->seen < n && c->seen < messages; c->seen++) {
         const unsigned char *p = place(c, c->seen);
@@ -105,7 +105,7 @@ static void look_up_to(conn *c, unsigned n) {
     }
 }
 
-// The first wrong message as it is at the end: it may have been looked at before it was there.
+// The first wrong message as it is at the end: it may have been checked before it was there.
 static void show_wrong(const conn *c) {
     const unsigned char *p = place(c, c->first);
     unsigned k = 4;
@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
     printf("ready\n");
     fflush(stdout);
     struct rdma_cm_id
-        *early[EARLY]; // those that asked before the last run's end was heard: its lengths aren't theirs
+        *early[EARLY]; // those that asked before the last run's end was known: its lengths aren't theirs
     unsigned n_early = 0;
     for (int r = 3; r < argc; r++) {
         unsigned conns, taken = 0, gone = 0, seen = 0, wrong = 0;

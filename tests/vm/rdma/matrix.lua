@@ -1,5 +1,5 @@
--- matrix.lua: operations on matrix.c, which looks at what comes of them: of lengths about the MTU and far beyond, over 1 and many
--- connections, in up to four segments whose lengths are no multiple of anything.
+-- matrix.lua: operations on matrix.c, which checks what comes of them: of lengths about the MTU and far beyond, over 1 and many
+-- connections, in up to four segments whose lengths are multiples of nothing.
 --   matrix.lua --segments 4 --runs "send:64:16:1000 write:4097:4:100"      operation, bytes, connections, how many on each
 local daqiri = require "daqiri"
 local args = daqiri.args{ runs = "send:64:2:100", port = 4795, segments = 1, last = 65536 } -- bytes of the last segment
@@ -54,7 +54,7 @@ local function finish(op)
   assert(op:wait{ timeout = 120 } and not op.error, op.error)
   return op
 end
--- Each begins with what there is: the connection, its burst and the run. What it can't begin now is tried again: false.
+-- Each begins with what exists: the connection, its burst and the run. What it can't begin now is tried again: false.
 local does = {}
 function does.send(x) return x.c:send(x.b) end
 local function write(x, run, imm)

@@ -14,7 +14,7 @@ s:interface("server"):on_connection(function(c)
 end)
 s:rx_queue("server"):on_burst(function(b) came = came + b.n end)
 s:start()
--- Descriptors, KiB pinned and KiB resident, once what the script has let go is collected.
+-- Descriptors, KiB pinned and KiB resident, once what the script has released is collected.
 local function kept()
   collectgarbage()
   collectgarbage()

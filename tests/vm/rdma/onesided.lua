@@ -19,7 +19,7 @@ s:threshold("errors >= 0") -- connections are broken on purpose
 s:start()
 while not addr do daqiri.sleep(0.01) end
 assert(c.private_data == "an answer" .. ("\0"):rep(187), c.private_data) -- filled up by the connection manager
--- What the peer lends is told by hand, as it is not daqiri-run.
+-- What the peer lends is passed by hand, as it is not daqiri-run.
 local ended = {}
 c:on_completion(function(w) for k = 1, w.n do ended[#ended + 1] = ("%s %s %d"):format(w[k].wr_id, w[k].status, w[k].bytes) end end)
 assert(c:tell("ring", { addr = addr, rkey = key, bytes = bytes }))

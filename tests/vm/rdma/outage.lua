@@ -1,4 +1,4 @@
--- outage.lua: the link goes and comes back while messages are under way, then the device goes: each is told, and the ledger closes.
+-- outage.lua: the link goes and comes back while messages are under way, then the device goes: each is reported, and the ledger closes.
 local daqiri = require "daqiri"
 local function queue(q) return { { name = q, id = 0, cpu_core = -1, batch_size = 16, memory_regions = { "packets" } } } end
 local function side(name, address, config)
@@ -33,7 +33,7 @@ end
 wait("no connection", 30, function() return c end)
 send()
 wait("no message", 30, function() return came >= 8 end)
--- A message whose end is told.
+-- A message whose end is reported.
 local function message(on)
   local b
   repeat b = on:alloc(1) until b
@@ -60,7 +60,7 @@ wait("no message after the link came", 60, function()
   return came > before
 end)
 print("up again", came > before)
--- Nobody reads what goes there, and there are few buffers: the last messages stay under way.
+-- Nothing reads what goes there, and there are few buffers: the last messages stay under way.
 local deaf = assert(s:interface("client"):connect{ address = "10.9.0.1:4796" })
 wait("no second connection", 30, function() return deaf.open end)
 for _ = 1, 64 do op = message(deaf) end

@@ -1,5 +1,5 @@
 // pair.c: a peer without connection manager, on libibverbs alone as its manual pages have it: as an FPGA or
-// another's program would be. Both ends are told each other's in files. It says what came, and what it sent:
+// another's program would be. Both ends get each other's in files. It reports what came, and what it sent:
 //
 //   pair DEVICE ADDRESS rc|uc OURS THEIRS
 //

@@ -62,7 +62,7 @@ local why
 c:on_disconnect(function(text) why = text end)
 while not came do daqiri.sleep(1e-3) end
 print("came", #came, sum(came), sum(lease:get(3, 5001)), lease:get(0, 3) == "\0\0\0")
--- Its last write has a wrong key, which puts our queue pair in error. Nobody else tells.
+-- Its last write has a wrong key, which puts our queue pair in error. Nothing else shows it.
 local began = daqiri.now()
 while args.transport == "RC" and not why and daqiri.now() - began < 30 do daqiri.sleep(1e-3) end
 print("in error", why)

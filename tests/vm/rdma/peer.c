@@ -1,7 +1,7 @@
 // peer.c: a peer of the engine rdma that shares no code with it, on librdmacm and libibverbs as their manual
-// pages have them. It serves one connection: lends 1 MiB, sends where that is in its first message, and says
-// of each message that comes: "IMM LENGTH SUM" (a WRITE with immediate: of the lent memory's first 1 MiB),
-// until the peer goes. Then it says the lent memory's sum.
+// pages have them. It serves one connection: lends 1 MiB, sends where that is in its first message, and
+// reports of each message that comes: "IMM LENGTH SUM" (a WRITE with immediate: of the lent memory's first 1
+// MiB), until the peer goes. Then it reports the lent memory's sum.
 //
 //   peer ADDRESS PORT
 #include <arpa/inet.h>

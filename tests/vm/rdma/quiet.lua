@@ -1,5 +1,5 @@
 -- quiet.lua: one operation at a time, with pauses in which workers fall asleep, as they do while a megabyte is
--- written: each end is heard of, on the queue that sends alone.
+-- written: each end is reported, on the queue that sends alone.
 local daqiri = require "daqiri"
 local function queue(q) return { queues = { { name = q, id = 0, cpu_core = -1, batch_size = 16, memory_regions = { "packets" } } } } end
 local function side(name, address, conf) return { name = name, address = address, socket_config = conf, roce_config = { transport_mode = "RC" }, rx = queue(name .. "_rx"), tx = queue(name .. "_tx") } end

@@ -74,7 +74,7 @@ assert(x:tell("ring", { addr = 4096, rkey = 1, bytes = 4096 }))
 refused("shared", x:read("ring", 0, kept[1]))
 kept[1]:free()
 kept[2]:free()
--- What a client gives with its request is what the server is told, byte by byte, and nothing else.
+-- What a client gives with its request is what the server gets, byte by byte, and nothing else.
 refused("private", s:interface("rcpeer"):connect{ address = "10.9.0.1:4811", private_data = ("p"):rep(49) })
 for k, how in ipairs{ { "rcpeer", 4811, ("p"):rep(48) }, { "rcpeer", 4811, "key\0=17\0" }, { "rcpeer", 4811, "" }, { "peer", 4812, "who\0" }, { "peer", 4812 } } do
   local c = assert(s:interface(how[1]):connect{ address = "10.9.0.1:" .. how[2], private_data = how[3] })

@@ -1,5 +1,5 @@
 -- rping.lua: the client of `rping -s`, which is a stranger's: each ping is read from memory that is lent to it, and written back
--- into other memory. rping says what it has read, this what it got back.
+-- into other memory. rping reports what it has read, this what it got back.
 local daqiri = require "daqiri"
 local args = daqiri.args{ pings = 3, bytes = 3000, port = 7174 }
 local function queue(q) return { { name = q, id = 0, poll_mode = "direct", batch_size = 16, memory_regions = { "packets" } } } end

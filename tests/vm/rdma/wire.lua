@@ -1,4 +1,4 @@
--- wire.lua: messages between both devices, for who looks at the packets: the MTU, the traffic class, IPv6.
+-- wire.lua: messages between both devices, for a test that checks the packets: the MTU, the traffic class, IPv6.
 local daqiri = require "daqiri"
 local args = daqiri.args{ at = "10.9.0.1", from = "10.9.0.2", mtu = 0, class = -1, transport = "RC", bytes = 5000, hand = false }
 local function url(a) return "roce://" .. (a:find(":", 1, true) and "[" .. a .. "]" or a) end

@@ -75,7 +75,7 @@ static dq_line port_line(const rig *r) {
 
 static void rig_close(rig *r) { DQ_EQ(dq_session_close(r->s), 0); }
 
-// A frame of len bytes with a number, of a type that nobody takes.
+// A frame of len bytes with a number, of a type that nothing takes.
 static void make(uint8_t *p, uint32_t len, uint32_t seq) {
     memcpy(p, "\2\0\0\0\0\2\2\0\0\0\0\1\x88\xb5", 14);
     memcpy(p + 14, &seq, sizeof seq);
@@ -135,7 +135,7 @@ static void round_the_ring(void) {
     rig_close(&r);
 }
 
-// Frames that nobody reads fill the ring; what comes then is the kernel's loss, to the frame.
+// Frames that nothing reads fill the ring; what comes then is the kernel's loss, to the frame.
 static void full_ring(void) {
     rig r = rig_open();
     uint32_t sent = 0, next = 0, got;
@@ -148,7 +148,7 @@ static void full_ring(void) {
     rig_close(&r);
 }
 
-// What a kernel of this host sends, before a network card would have finished it: v says what is left to do.
+// What a kernel of this host sends, before a network card would have finished it: v has what is left to do.
 static void send_unfinished(const struct virtio_net_hdr *v, const uint8_t *p, size_t len) {
     uint8_t all[8192];
     int fd = socket(AF_PACKET, SOCK_RAW, 0), one = 1;
@@ -224,7 +224,7 @@ static void make_ipv6(uint8_t *p, uint32_t len, uint8_t proto) {
     dqi_put_be16(p + (proto == 6 ? 70 : 60), (uint16_t)~dqi_csum_fold(sum));
 }
 
-// Several segments that the sender joined are no frame, of whatever protocol: counted, and the next one
+// Several segments that the sender joined are not a frame, of whatever protocol: counted, and the next one
 // comes.
 static void joined_segments(void) {
     rig r = rig_open();
@@ -275,7 +275,7 @@ static void unfinished_checksum_of_zero(void) {
     rig_close(&r);
 }
 
-// The kernel takes a tag out and says so beside the frame: it comes with the tag that was sent.
+// The kernel takes a tag out and reports it beside the frame: it comes with the tag that was sent.
 static void tags_come_back(void) {
     rig r = rig_open();
     static const uint16_t types[] = {0x8100, 0x88a8};

@@ -1,6 +1,6 @@
 // ethernet_malformed_test.c: damaged frames on the whole way in: from a driver, past the flows, into a
 // queue's buffers, through actions, verbs and answers. Behind each frame, and behind each packet in its
-// buffer, lies memory that nobody may read (address sanitizer) or write (elsewhere).
+// buffer, lies memory that nothing may read (address sanitizer) or write (elsewhere).
 #include "ethernet_rig.h"
 
 #include "frames.h"

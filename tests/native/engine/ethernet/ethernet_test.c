@@ -49,7 +49,7 @@ static dq_rule to(uint16_t port, uint32_t id, uint16_t queue) {
                      .queues = {queue}};
 }
 
-// Flows bring the frames of one device queue to three queues, whoever reads it, each in order.
+// Flows bring the frames of one device queue to three queues, whichever thread reads them, each in order.
 static void spread_over_queues(void) {
     rig r = rig_open((rig_conf){.device_queues = 1, .queues = 3, .nseg = 1, .size = {256}});
     dq_diag d = {{0}};
@@ -85,7 +85,7 @@ static void check_flows(rig *r, const uint32_t *ids, uint32_t n) {
     dq_burst_unref(b);
 }
 
-// A driver hears what changes and no more; where it refuses, frames meet the rules that there were.
+// A driver receives what changes and no more; where it refuses, frames meet the rules that there were.
 static void rules_told(void) {
     enum { MANY = 400 }; // enough for a table in layers
     rig r = rig_open((rig_conf){.device_queues = 1, .queues = 1, .nseg = 1, .size = {256}});
@@ -140,7 +140,7 @@ static void split_in_two(void) {
     rig_close(&r);
 }
 
-// A tag that the device took out is in the frame again, before the flows look at it.
+// A tag that the device took out is in the frame again, before the flows check it.
 static void tag_put_back(void) {
     rig r =
         rig_open((rig_conf){.device_queues = 1, .queues = 1, .nseg = 1, .size = {256}, .isolation = true});
@@ -160,7 +160,7 @@ static void tag_put_back(void) {
     rig_close(&r);
 }
 
-// Frames in the queue's own buffers stay there; the buffers of those that nobody wants go back.
+// Frames in the queue's own buffers stay there; the buffers of those that no flow wants go back.
 static void left_in_place(void) {
     rig r = rig_open((rig_conf){
         .device_queues = 1, .queues = 1, .nseg = 1, .size = {256}, .in_place = true, .isolation = true});
@@ -277,7 +277,7 @@ static void left_split(void) {
     rig_close(&r);
 }
 
-// No buffer, no descriptor, nobody who reads: each is counted where it belongs.
+// No buffer, no descriptor, no reader: each is counted where it belongs.
 static void shortages(void) {
     rig r = rig_open(
         (rig_conf){.device_queues = 1, .queues = 2, .nseg = 1, .size = {256}, .bufs = 16, .meta = 4});

@@ -1,6 +1,6 @@
-// raw_queues_test.c: queues of raw packets over verbs, without a device: the test plays the device, and says
-// which completions there are. It looks at what becomes of packets that were posted, at the pieces of frames
-// that came, and at the queue pairs that flow rules lead to.
+// raw_queues_test.c: queues of raw packets over verbs, without a device: the test plays the device, and
+// reports which completions there are. It checks what becomes of packets that were posted, at the pieces of
+// frames that came, and at the queue pairs that flow rules lead to.
 #include "../../bed.h"
 #include "engine/ibverbs/raw.h"
 
@@ -117,7 +117,7 @@ static void sent_in_order(void) {
     DQ_EQ(vraw_held(&queue), 5);
     DQ_EQ(vraw_reap(&queue), 0);
     DQ_EQ(dqi_get(&queue.c.out), 0);
-    DQ_CHECK(queue.next_ns != INT64_MAX); // it is looked at again
+    DQ_CHECK(queue.next_ns != INT64_MAX); // it is checked again
     completes(first + 2, VB_WC_SUCCESS, 0);
     DQ_EQ(vraw_reap(&queue), 3);
     DQ_EQ(dqi_get(&queue.c.out), 3);
@@ -140,7 +140,7 @@ static void sent_in_order(void) {
 }
 
 // A packet that failed was not sent, nor were those behind it; those in front of it were. The queue sends no
-// more, and says so by errors and drops.
+// more, and reports it by errors and drops.
 static void failed(void) {
     open_tx();
     uint32_t first = tx.head;
@@ -213,7 +213,7 @@ static void arrives(uint32_t slot, uint32_t len) {
     completes(slot, VB_WC_SUCCESS, len);
 }
 
-// Compares n pieces with a frame; `given`: its reader has the buffers, and gives them back here.
+// Compares n pieces with a frame; `given`: its reader has the buffers, and returns them here.
 static void check_pieces(const dqi_piece *piece, uint32_t n, uint32_t slot, uint32_t len, bool given) {
     uint32_t at = 0;
     for (uint32_t j = 0; j < n; j++) {
@@ -272,8 +272,8 @@ static void reserved(void) {
     close_rx();
 }
 
-// A receive that failed is no frame, and its buffers come back. The queue's errors are counted once, for all
-// that is flushed behind it.
+// A receive that failed is not a frame, and its buffers come back. The queue's errors are counted once, for
+// all that is flushed behind it.
 static void receive_failed(void) {
     dqi_piece out[32];
     open_rx(2, 3);

@@ -1,5 +1,5 @@
 // dark_test.c: packets whose second segment lies where the CPU can't read it. What needs no bytes of it
-// works, everything else refuses before packets flow, and whoever touches it all the same dies.
+// works, everything else refuses before packets flow, and any access to it ends the process.
 #include "bed_pipe.h"
 #include "core/burst.h"
 #include "core/region.h"

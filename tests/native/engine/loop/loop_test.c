@@ -1,5 +1,5 @@
-// loop_test.c: the loop engine as a user sees it: who hears whom, hand-over by reference and by copy, split
-// receive, packets that don't fit.
+// loop_test.c: the loop engine as a user sees it: which interface receives which, hand-over by reference and
+// by copy, split receive, packets that don't fit.
 #include "bed.h"
 #include "core/region.h"
 
@@ -10,9 +10,11 @@ static bool reported(const dq_session *s, const char *what) {
     return false;
 }
 
-// ---- who hears whom ---------------------------------------------------------------------------------------
+// ---- which interface receives which
+// ---------------------------------------------------------------------------------------
 
-// One interface hears itself, of two each hears the other, of more each hears all others.
+// One interface receives its own packets, of two each receives the other's packets, of more each receives all
+// others.
 static void listeners(void) {
     BED_EACH_MODE(m) {
         for (uint32_t ports = 1; ports <= BED_IFACES; ports++) {
@@ -42,7 +44,7 @@ static void listeners(void) {
     }
 }
 
-// Nobody is there to hear: counted, not kept.
+// Nothing is there to receive: counted, not kept.
 static void nobody_listens(void) {
     BED_EACH_MODE(m) {
         dq_session *s;
@@ -185,7 +187,7 @@ static void no_packet_buffers(void) {
     }
 }
 
-// The sender's MAC goes into each frame when the queue says so.
+// The sender's MAC goes into each frame when the queue is configured so.
 static void source_address(void) {
     bed b;
     uint8_t mac[6], other[6];

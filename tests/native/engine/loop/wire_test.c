@@ -1,4 +1,4 @@
-// wire_test.c: the simulated wire: the same faults in every mode, accounts that add up, exact delay and rate
+// wire_test.c: the simulated wire: the same errors in every mode, accounts that add up, exact delay and rate
 // on the virtual clock, reordering that ends.
 #include "bed.h"
 
@@ -6,7 +6,8 @@ typedef struct faults {
     uint64_t lost, twice, swapped, broken, arrived;
 } faults;
 
-// Sends count packets through the wire in odd bursts; what the wire says, and what a counter of our own says.
+// Sends count packets through the wire in odd bursts; what the wire counts, and what a counter of our own
+// counts.
 static faults through(bed_mode m, uint64_t seed, dq_wire_conf wire, uint64_t count) {
     bed b;
     bed_open(&b,
@@ -215,7 +216,7 @@ static void reorder_ends_when_idle(void) {
         bed b;
         bed_open(&b, (bed_conf){.mode = m, .wire = {.reorder = 1}, .timeout_us = 100});
         bed_tap_all(&b);
-        DQ_EQ(bed_send(&b, b.tx[0][0], 3, 100, 7), DQ_OK); // all are kept back, and nobody follows
+        DQ_EQ(bed_send(&b, b.tx[0][0], 3, 100, 7), DQ_OK); // all are kept back, and nothing follows
         bed_until(&b, 3);
         DQ_EQ(b.n, 3);
         DQ_EQ(bed_line(b.s, "port0", DQ_LINE_WIRE, NULL).held, 0);

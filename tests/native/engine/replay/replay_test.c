@@ -167,7 +167,7 @@ static void at_a_rate(void) {
 }
 
 // The file ends where it is cut; what was read ahead comes. Where the cut comes while the file is read, the
-// reader finds the part of a record, and says so.
+// reader finds the part of a record, and returns it.
 static void cut_short_meanwhile(void) {
     bench b;
     bench_open(&b, (dq_replay_conf){.pps = 400000, .loops = 0});

@@ -69,7 +69,7 @@ static void by_address_and_port(void) {
     DQ_EQ(fate(&u, g, 0), -1);
 }
 
-// What joining or leaving a group of this source says.
+// Returns the result of joining or leaving a group of this source.
 static int change(dqi_replay_udp *u, const char *group, const char *source, bool join) {
     dq_iface i = {.conf = {.name = "rx"}};
     dq_diag d;

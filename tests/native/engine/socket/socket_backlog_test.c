@@ -1,9 +1,9 @@
-// TCP peers that don't read: they are refused more, and the others of their queue go on.
+// TCP peers that don't read: they get no more, and the others of their queue continue.
 #include "pipeline/poller.h"
 #include "pipeline/queue.h"
 #include "tcp_rig.h"
 
-// A peer that doesn't read is refused more; the others of its queue go on. Then it reads, or resets.
+// A peer that doesn't read gets no more; the others of its queue continue. Then it reads, or resets.
 static void one_that_does_not_read(int workers, bool resets) {
     enum { N = 8, LEN = 2777 };
     server s = {.r = rig_new(512, 3000)};
@@ -63,7 +63,7 @@ static void a_slow_peer_that_is_noticed_late(void) {
     uint32_t other = wait_connect(&s.r, 2);
     for (int round = 0; round < 3; round++) {
         int err = DQ_OK;
-        dqi_poller_hold(s.tx->poller); // it looks at nothing
+        dqi_poller_hold(s.tx->poller); // it checks nothing
         for (dq_burst *b = NULL; err == DQ_OK && dq_tx_alloc(s.tx, N, &b) == DQ_OK;) {
             DQ_EQ(dq_burst_set_len(b, 0, -1, LEN), DQ_OK);
             DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);

@@ -59,7 +59,7 @@ static void waits_and_reconnects(bool with_rx) {
     close(peer_bind(SOCK_STREAM, "127.0.0.1", &port));
     client c = tcp_client("127.0.0.1", port, with_rx, 0);
     rig_send(&c.r, c.tx, rig_burst(&c.r, c.tx, 4, 100, 0));
-    rig_event e = wait_disconnect(&c.r, 1); // refused, told once
+    rig_event e = wait_disconnect(&c.r, 1); // refused, reported once
     DQ_EQ(e.conn, 0);
     DQ_EQ(e.code, DQ_ESYS - ECONNREFUSED);
     DQ_EQ(rig_line(&c.r, c.tx).out, 0);
@@ -96,7 +96,7 @@ static int64_t mono_ns(void) {
 }
 
 // A server that hangs up at once isn't called again before retry_connect_s is over. On a busy machine the
-// connection may seem to have lasted: then the next one tells.
+// connection may seem to have lasted: then the next one reports it.
 static void pauses_after_a_short_connection(void) {
     uint16_t port = 0;
     int listener = peer_bind(SOCK_STREAM, "127.0.0.1", &port);
@@ -141,7 +141,7 @@ static void opens_and_closes_by_hand(void) {
     char address[64];
     uint32_t conn, refused;
     dq_diag d;
-    snprintf(address, sizeof address, "localhost:%u", other_port); // ::1 first, where nobody listens
+    snprintf(address, sizeof address, "localhost:%u", other_port); // ::1 first, where nothing listens
     DQ_EQ(dq_conn_open(c.i, &(dq_connect){.address = address, .local = ""}, &conn, &d), DQ_OK);
     dq_burst *b = rig_burst(&c.r, c.tx, 1, 5, 1);
     DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);

@@ -1,4 +1,4 @@
-// The end of one direction of a TCP connection: the other goes on until all of it has left.
+// The end of one direction of a TCP connection: the other continues until all of it has left.
 #include "tcp_rig.h"
 
 // A peer that ends its stream and then reads gets all of its echo, and the end behind it.
@@ -30,7 +30,7 @@ static void echoes_the_tail(int workers) {
 static void echoes_the_tail_direct(void) { echoes_the_tail(0); }
 static void echoes_the_tail_with_workers(void) { echoes_the_tail(1); }
 
-// Who listens hears of the end of the peer's stream, and may still answer; its close ends the rest.
+// A listener is notified of the end of the peer's stream, and may still answer; its close ends the rest.
 static void answers_after_the_end(void) {
     server s = tcp_server("127.0.0.1", 256, 1000, NULL);
     int fd = peer_connect(SOCK_STREAM, "127.0.0.1", s.port);

@@ -1,4 +1,4 @@
-// Sockets that somebody else breaks, on loopback: it is noticed, counted, costs next to nothing, and ends.
+// Sockets that another process breaks, on loopback: it is noticed, counted, costs next to nothing, and ends.
 #include "core/ring.h"
 #include "engine/socket/socket_state.h"
 #include "pipeline/waiter.h"
@@ -37,7 +37,7 @@ static void knock(server *s) {
     RIG_UNTIL(&s->r, s->r.n == had + 1);
 }
 
-// How often direction dir met err; every fault has to name its queue.
+// How often direction dir met err; every error has to name its queue.
 static uint64_t faults(const server *s, dq_dir dir, int err) {
     dq_fault f[16];
     uint32_t n = dq_faults(s->r.s, f, 16);
@@ -65,7 +65,8 @@ static void shut_down(uint32_t n_bufs, int how) {
     server s = started(n_bufs);
     knock(&s);
     DQ_EQ(faults(&s, DQ_RX, ESHUTDOWN), 0);
-    if (shutdown(s.fd, how) != 0) DQ_EQ(errno, ENOTCONN); // what Linux says, and does it all the same
+    if (shutdown(s.fd, how) != 0)
+        DQ_EQ(errno, ENOTCONN); // Linux returns the error, and shuts it down all the same
     RIG_UNTIL(&s.r, faults(&s, DQ_RX, ESHUTDOWN) == 1);
     expect_rest(&s);
     DQ_EQ(faults(&s, DQ_RX, ESHUTDOWN), 1);
@@ -120,7 +121,7 @@ static void error_queue_is_emptied(void) {
 
 static void what_is_not_sent_says_why(void) {
     server s = started(64);
-    knock(&s); // so that there is somebody to send to
+    knock(&s); // so that there is a peer to send to
     shutdown(s.fd, SHUT_WR);
     for (int k = 0; k < 3; k++)
         rig_send(&s.r, s.tx, rig_burst(&s.r, s.tx, 7, 20, 0));
@@ -130,8 +131,8 @@ static void what_is_not_sent_says_why(void) {
     done(&s);
 }
 
-// The ring of events, made small, fills up while nobody looks: what does not fit waits outside, and of each
-// connection that came in the end is told.
+// The ring of events, made small, fills up while nothing looks: what does not fit waits outside, and of each
+// connection that came the end is reported.
 static void no_end_is_lost(void) {
     enum { RING = 256, CONNS = 400 };
     rig r = rig_new(64, 256);
@@ -168,7 +169,7 @@ static void no_end_is_lost(void) {
     rig_close(&r);
 }
 
-// A listener that pauses says when it goes on: its poller sleeps right after the turn that met the pause.
+// A listener that pauses reports when it resumes: its poller sleeps right after the turn that met the pause.
 static void pause_has_an_end(void) {
     rig r = rig_new(64, 256);
     dq_iface_conf c = rig_conf("tcp", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);

@@ -429,7 +429,7 @@ static void echoes_runs(void) {
     rig_close(&s.r);
 }
 
-// Answers of one length, to several peers in turns, are no run to the first of them.
+// Answers of one length, to several peers in turns, are not a run to the first of them.
 static void answers_of_one_length(void) {
     enum { PEERS = 3, ROUNDS = 20 };
     server s = new_server(RX_BUFS, LEN_MAX, 256, 0, "127.0.0.1");
@@ -438,7 +438,7 @@ static void answers_of_one_length(void) {
     uint8_t bytes[2048];
     for (int k = 0; k < PEERS; k++)
         fds[k] = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
-    for (uint32_t round = 0; round < ROUNDS; round++) // they lie in the socket together, nobody reads yet
+    for (uint32_t round = 0; round < ROUNDS; round++) // they lie in the socket together, nothing reads yet
         for (uint32_t k = 0; k < PEERS; k++)
             send_one(fds[k], 500, 100 * k + round);
     for (uint32_t round = 0; round < ROUNDS; round++)

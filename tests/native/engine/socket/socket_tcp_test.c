@@ -195,7 +195,7 @@ static void echoes_to_each_connection(void) {
     rig_close(&s.r);
 }
 
-// A server without receive queues hears of its connections all the same.
+// A server without receive queues is notified of its connections all the same.
 static void server_that_only_sends(void) {
     rig r = rig_new(64, 1000);
     dq_iface_conf conf = rig_conf("source", DQ_PROTO_TCP, 1, "127.0.0.1", 0, "", 0);
@@ -207,7 +207,7 @@ static void server_that_only_sends(void) {
     int fd = peer_connect(SOCK_STREAM, "127.0.0.1", rig_port(i));
     uint32_t conn = wait_connect(&r, 1);
     uint8_t got[100] = {0};
-    peer_write(&r, fd, got, 100); // nobody reads it
+    peer_write(&r, fd, got, 100); // nothing reads it
     dq_burst *b = rig_burst(&r, tx, 1, 100, 3);
     DQ_EQ(dq_burst_redirect(b, conn, &b), DQ_OK);
     rig_send(&r, tx, b);
@@ -317,7 +317,7 @@ static void streams_wait_for_buffers(void) {
 }
 
 // What had come by the stop is delivered, what a read brought beyond a burst too; what comes later is
-// nobody's.
+// of no buffer.
 static void stop_takes_in_what_had_come(void) {
     enum { N = 200000 };
     rig r = rig_new(1024, 1000);

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-// Bytes of memory that datagrams take up in the server's socket.
+// Bytes of memory that datagrams occupy in the server's socket.
 static uint32_t lying(const server *s) {
     uint32_t info[SK_MEMINFO_VARS] = {0};
     socklen_t len = sizeof info;
@@ -66,7 +66,7 @@ static void *send_numbers(void *arg) {
     return NULL;
 }
 
-// Somebody sends as fast as he can, through the stop and the finish: what he got in by the stop is a prefix,
+// A peer sends as fast as it can, through the stop and the finish: what it got in by the stop is a prefix,
 // but for what the kernel had no room for, which it counted; nothing else is in the account.
 static void a_flood_ends_with_the_stop(bool joined, int workers) {
     if (!rig_kernel_tells()) return;

@@ -115,7 +115,7 @@ static void more_peers_than_counters(void) {
     rig_close(&s.r);
 }
 
-// A forwarded burst goes back packet by packet to whoever sent each.
+// A forwarded burst goes back packet by packet to the sender of each.
 static void answers_each_sender(void) {
     server s = {.r = rig_new(256, 256)};
     dq_iface_conf c = rig_conf("echo", DQ_PROTO_UDP, 1, has_ipv6() ? "::" : "127.0.0.1", 0, "", 0);

@@ -55,7 +55,7 @@ static void shared_places(void) {
     dqi_steer_sets_free(&t);
 }
 
-// A group's place that a change has emptied is taken again when there is no other, and is told anew.
+// A group's place that a change has emptied is taken again when there is no other, and is reported again.
 static void full_of_groups(void) {
     steer_sets t = {0};
     dq_diag d = {{0}};

@@ -127,7 +127,7 @@ static dq_region *add_region(dq_session *s, const char *name, uint32_t bufs, uin
     return r;
 }
 
-// Makes the devices anew, with so many queues each way.
+// Makes the devices again, with so many queues each way.
 static bool make_pair(uint32_t n) {
     char command[256];
     run("ip link del left 2>/dev/null");
@@ -302,7 +302,7 @@ static void in_parts(void) {
     rig_close(r);
 }
 
-// Frames that nobody reads: what the kernel had no buffer for is its loss, to the frame.
+// Frames that nothing reads: what the kernel had no buffer for is its loss, to the frame.
 static void no_buffers(void) {
     rig *r = rig_open((rig_conf){.bufs = 256});
     const xsk_socket *x = port_of(r)->queues[0].state;
@@ -317,7 +317,7 @@ static void no_buffers(void) {
     }
     DQ_CHECK(lost > 0);
     DQ_EQ(take_frames(r, 0, (uint32_t)(sent - lost), &next) + lost, sent);
-    for (uint32_t k = 0; k < 8; k++) { // and it goes on
+    for (uint32_t k = 0; k < 8; k++) { // and it continues
         send_frames(r, 0, next, BATCH);
         DQ_EQ(take_frames(r, 0, BATCH, &next), BATCH);
     }

@@ -1,8 +1,8 @@
 // gn_check_test.c: hostile descriptors: whatever the 512 bits of a slot are, what passes the check lies
-// within the regions that the kernel was given, with rights for it, and says nothing else.
+// within the regions that the kernel was given, with rights for it, and nothing else.
 //
-// What is right is said a second time here, a row for each form that a descriptor may have: the bits that may
-// be set in each word, and its places.
+// What is right is given a second time here, a row for each form that a descriptor may have: the bits that
+// may be set in each word, and its places.
 #include "dqtest.h"
 
 #include "gpunetio/device/gn_check.h"

@@ -1,4 +1,4 @@
-// gn_order_test.c: the rules of order of gn_ring.h, one case each: bytes that are no atomics, written on one
+// gn_order_test.c: the rules of order of gn_ring.h, one case each: bytes that are not atomics, written on one
 // side and read on the other, with random delays. DQ_GN_SIGNALS: how many of each (10^8 takes minutes).
 //
 // Under the thread sanitizer each release and acquire that is left out is a race:
@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-// A case goes on for so many signals, a few at a time; unless they were asked for, it ends after ten seconds:
+// A case runs for so many signals, a few at a time; unless they were asked for, it ends after ten seconds:
 // on a busy machine each may have to wait until the other side gets a processor.
 enum { AT_ONCE = 250, SECONDS = 10 };
 
@@ -21,7 +21,7 @@ static bool time_is_up(time_t from) { return !getenv("DQ_GN_SIGNALS") && time(NU
 static struct {
     rig_context context;
     uint64_t n, first, port_number;
-    uint64_t bytes[64]; // the region: 8 for each slot of a ring of 8, whose first word is looked at
+    uint64_t bytes[64]; // the region: 8 for each slot of a ring of 8, whose first word is checked
     uint64_t results[8], shadow[8];
 } t;
 
@@ -160,7 +160,7 @@ static void *give_packets(void *arg) {
 static void data_before_its_descriptor(void) { both(4, take_packets, give_packets); }
 static void packet_read_before_released(void) { both(4, take_packets, give_packets); }
 
-// ---- 3: a slot is read before it is accepted; what the proxy did by then is seen by whoever reuses it -----
+// ---- 3: a slot is read before it is accepted; what the proxy did by then is seen by the thread reusing it
 
 static void *post_again(void *arg) {
     (void)arg;
@@ -245,7 +245,7 @@ static void *push_items(void *arg) {
     for (uint64_t k = 0; k < t.n; k++) {
         while (gn_sem_status_of(&m, t.first + k - 4) != GN_SEM_DONE && k >= 4)
             sched_yield();
-        t.bytes[k % 4 * 8] = word_of(k); // of an item that was given back
+        t.bytes[k % 4 * 8] = word_of(k); // of an item that was returned
         delay_from(9);
         DQ_EQ(gn_sem_push(&m, k, k * 2, RIG_FOREVER, 0), GN_OK);
     }

@@ -127,7 +127,7 @@ static void receiver(void *arg) {
         if (n == 0) continue; // a busy machine: no packet came in time
         uint32_t step = scope == GN_BY_THREAD ? 1 : t.threads;
         gn_packet p = {0};
-        if (scope == GN_BY_WARP) { // all lanes hear of each other's
+        if (scope == GN_BY_WARP) { // all lanes see each other's
             gn_rx_read_warp(&q, first, n, &p);
             gn_u64 place = gn_shuffle(p.place, n - 1);
             DQ_EQ(p.bytes, rig_thread < n ? BYTES : 0);

@@ -1,9 +1,9 @@
 // gn_sem_test.c: semaphores, all interleavings: a producer and two consumers, or one and an onlooker, step
 // through the code of gn_sem.h access by access, in every order that there is.
 //
-// An actor is run anew for each step: its accesses so far in the call that it is in give what they gave, the
+// An actor is run again for each step: its accesses so far in the call that it is in give what they gave, the
 // next one is done in the memory of the state, and the run is left before the one after it. A call that waits
-// begins anew. What an actor is, between calls, are a few numbers; so a state is memory, actors and their
+// begins again. What an actor is, between calls, are a few numbers; so a state is memory, actors and their
 // logs, and the states that were reached before are known.
 #include "dqtest.h"
 
@@ -26,7 +26,7 @@ typedef struct state {
     uint64_t word[WORDS]; // ready, hold, done, items
     actor a[ACTORS];
     uint32_t taken, given; // items
-    uint32_t seen;         // by the item that the onlooker looks at, since its call began: statuses it had
+    uint32_t seen;         // by the item that the onlooker checks, since its call began: statuses it had
 } state;
 
 static state now;           // where the step is done
@@ -206,7 +206,7 @@ static bool all_finished(const state *s) {
     return true;
 }
 
-// From every state an end can be reached: nobody waits for ever.
+// From every state an end can be reached: nothing waits forever.
 static void ends(void) {
     uint8_t *good = calloc(n_states, 1);
     bool more = true;
@@ -262,8 +262,7 @@ static void explore(int fails, int without) {
         if (!all_finished(&states[k])) continue;
         finals++;
         if (fails < 0) DQ_EQ(states[k].given, (1u << ITEMS) - 1);
-        if (fails >= 0)
-            DQ_EQ(states[k].given >> fails, 0); // the other may not have given back its own by then
+        if (fails >= 0) DQ_EQ(states[k].given >> fails, 0); // the other may not have returned its own by then
     }
     DQ_CHECK(finals > 0);
     ends();

@@ -124,7 +124,7 @@ static inline void rig_send(rig *r, uint32_t ring, uint64_t offset, uint32_t len
     rig_post(r, ring, w);
 }
 
-// Lets the session go on: serves taps, and polls what no worker does.
+// Lets the session continue: serves taps, and polls what no worker does.
 static inline void rig_go(rig *r) { bed_serve(&r->b, 1000000); }
 
 // Until cond, or the bed's patience is at its end.

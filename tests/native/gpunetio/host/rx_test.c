@@ -30,7 +30,7 @@ static void read_all(rig *r, reader *x, bool give) {
     }
 }
 
-// All packets come in order, whole, and are held until they are given back.
+// All packets come in order, whole, and are held until they are returned.
 static void stream(bed_mode m, uint32_t slots, uint64_t first) {
     rig r;
     reader x = {.next = first};
@@ -63,7 +63,7 @@ static void receives(void) {
     }
 }
 
-// A ring that nobody empties drops what comes, counted, and holds what it has until the end.
+// A ring that nothing empties drops what comes, counted, and holds what it has until the end.
 static void full(void) {
     EACH_REAL_MODE(m) {
         rig r;
@@ -81,7 +81,7 @@ static void full(void) {
         read_all(&r, &x, false);
         DQ_EQ(x.packets, 32);
         DQ_EQ(x.broken, 0);
-        // The packets behind one that is given back late stay.
+        // The packets behind one that is returned late stay.
         dqi_gn_rx *rx = &r.gn->rx[0];
         for (uint64_t t = 1; t < 32; t++)
             gn_store(&rx->released[t], t + 1);
@@ -94,7 +94,7 @@ static void full(void) {
     }
 }
 
-// Of what the kernel has not given back at its end it received what it had taken; a kernel that died, or
+// Of what the kernel has not released at its end it received what it had taken; a kernel that died, or
 // whose counter is none, received nothing of it.
 static void leftovers(uint64_t taken, bool died, uint64_t received) {
     rig r;

@@ -51,7 +51,7 @@ static void sends(void) {
     }
 }
 
-// What is wrong is counted by its reason, told to the kernel, and completed; what is right goes on.
+// What is wrong is counted by its reason, reported to the kernel, and completed; what is right continues.
 static void refused(void) {
     EACH_REAL_MODE(m) {
         rig r;
@@ -247,7 +247,7 @@ static void hostile(void) {
 }
 
 // A kernel that writes anything over all that it can reach of the context, header and the proxy's words too:
-// the proxy goes on with what it kept for itself, and accounts add up.
+// the proxy continues with what it kept for itself, and accounts add up.
 static void scribbled(void) {
     EACH_REAL_MODE(m) {
         rig r;
@@ -315,7 +315,7 @@ static void memory(void) {
         DQ_EQ(rig_line(&r, "test.tx").extra[DQ_EXTRA_COPIES], 1);
         DQ_EQ(rig_line(&r, "test.tx").extra[DQ_EXTRA_COPIED_BYTES], 14);
         DQ_EQ(rig_line(&r, "test.tx").extra[DQ_EXTRA_ONE_SIDED], 0);
-        // a put to what is no peer's is refused
+        // a put to what is not a peer's is refused
         gn_u64 put[GN_TX_WORDS] = {rig_word0(GN_OP_PUT, 0, 14), gn_place(row, 0), 0, gn_place(row, 8192)};
         rig_post(&r, 0, put);
         RIG_UNTIL(&r, rig_completed(&r, 0) == 2);
@@ -325,7 +325,7 @@ static void memory(void) {
     }
 }
 
-// What can't be a context says so, with kernel and ring.
+// What can't be a context is an error, with kernel and ring.
 static void bad(void) {
     struct {
         dq_gn_conf c;

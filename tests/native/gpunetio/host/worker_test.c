@@ -1,4 +1,4 @@
-// worker_test.c: a kernel's process that can't be started says why, and what to do.
+// worker_test.c: a kernel's process that can't be started gives the reason, and what to do.
 #include "dqtest.h"
 #include "gpunetio/host/worker.h"
 

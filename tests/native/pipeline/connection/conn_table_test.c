@@ -1,5 +1,5 @@
-// conn_table_test.c: connections of interfaces: ids that reach nobody else's, wrapped round too, slots that
-// are used again, and the one made last.
+// conn_table_test.c: connections of interfaces: ids that reach no other connection, wrapped round too, slots
+// that are used again, and the one made last.
 #include "dqtest.h"
 
 #include "pipeline/connection/conn_table.h"
@@ -12,7 +12,7 @@
 // What a made-up engine knows of a connection.
 typedef struct line {
     dqi_conn conn;
-    uint32_t peer; // whom it leads to; 0: nobody any more
+    uint32_t peer; // where it leads; 0: nowhere any more
 } line;
 
 typedef struct exchange {
@@ -71,7 +71,7 @@ static void ids_and_slots(void) {
     DQ_EQ(x->t.n, 2);
     dqi_conn *c = dqi_conn_look_up(&x->t, first);
     DQ_EQ(dqi_conn_state_of(c), DQI_CONN_CONNECTING);
-    dqi_conn_take_back(&x->t, c); // nobody has heard of it: its id is given again
+    dqi_conn_take_back(&x->t, c); // its id was never passed on: it is used again
     DQ_CHECK(dqi_conn_look_up(&x->t, first) == NULL);
     x->n--;
     DQ_EQ(begin(x), first);
@@ -116,7 +116,7 @@ static void newest(void) {
 }
 
 // Two interfaces, both just before their counters go round, and ids out of the blue: an id leads to the
-// connection that has it, on its own interface, or to nobody.
+// connection that has it, on its own interface, or to none.
 static void strangers(void) {
     exchange *x[2] = {open_exchange(0, LAST_SEQ - 3000), open_exchange(63, LAST_SEQ - 5000)};
     uint64_t seed = 11;

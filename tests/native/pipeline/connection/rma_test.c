@@ -250,7 +250,7 @@ static void failures(void) {
     rig_close(&r);
 }
 
-// Nothing of a list with a fault begins, and the fault is named.
+// Nothing of a list with an error begins, and the error is named.
 static void refusals(void) {
     rig r, other;
     dq_diag d = {{0}};

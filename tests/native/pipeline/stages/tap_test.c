@@ -1,4 +1,4 @@
-// tap_test.c: taps that drop and taps that wait, what a stop makes of them, and queues that nobody reads.
+// tap_test.c: taps that drop and taps that wait, what a stop makes of them, and queues that nothing reads.
 #include "bed_pipe.h"
 
 // Depth bursts wait, the rest is dropped for this tap alone.
@@ -43,8 +43,8 @@ static void tap_waits(void) {
     }
 }
 
-// The stop says that packets wait for room; serving the tap lets all of them through, those still on the wire
-// too.
+// The stop reports that packets wait for room; serving the tap lets all of them through, those still on the
+// wire too.
 static void stop_with_a_stalled_tap(void) {
     BED_EACH_MODE(m) {
         bed b;
@@ -65,7 +65,7 @@ static void stop_with_a_stalled_tap(void) {
     }
 }
 
-// A pipe goes while a burst is stalled in it: the burst leaves it, and the queue goes on.
+// A pipe goes while a burst is stalled in it: the burst leaves it, and the queue continues.
 static void remove_a_stalled_pipe(void) {
     for (int others = 0; others < 4; others++) { // a pipe before it, after it
         bed b;
@@ -94,7 +94,7 @@ static void remove_a_stalled_pipe(void) {
     }
 }
 
-// What nobody took when the session ends is counted as stopped.
+// What nothing took when the session ends is counted as stopped.
 static void finish_drops(void) {
     BED_EACH_MODE(m) {
         bed b;
@@ -117,7 +117,7 @@ static void finish_drops(void) {
     }
 }
 
-// A queue that nobody reads keeps a few batches for whoever comes, and refuses the rest: senders go on.
+// A queue that nothing reads keeps a few batches for what comes, and refuses the rest: senders continue.
 static void nobody_reads(void) {
     BED_EACH_MODE(m) {
         bed b;
