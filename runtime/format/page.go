@@ -42,7 +42,7 @@ func (f *Format) listRows(l *List) [][]string {
 	return rows
 }
 
-// at returns the description of a position.
+// at returns the description of a position: a number, or an expression as code.
 func (p place) at() string {
 	text := ""
 	if p.bit != 0 || len(p.terms) == 0 {
@@ -60,6 +60,9 @@ func (p place) at() string {
 		case len(t.When) > 0:
 			text += fmt.Sprintf("%d if %s", t.Bits, t.When[len(t.When)-1])
 		}
+	}
+	if len(p.terms) > 0 {
+		text = "`" + text + "`"
 	}
 	return text
 }
