@@ -386,7 +386,7 @@ function daqiri.stream(options) end
 ---@return daqiri.task
 function daqiri.task(work, ...) end
 
----An absolute time. A text is a date with or without a time of day, in UTC unless it says otherwise
+---An absolute time. A text is a date with or without a time of day, in UTC unless it has a zone
 ---("2026-11-20T10:00:00.5Z"), "now", "now + 5s", or seconds since the epoch ("@1795168800.5"). Times go from 1970 to 2262.
 ---
 ---```lua
@@ -1291,9 +1291,9 @@ function interface:replace_tx_flows(group, flows) end
 
 ---Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the
 ---router, where there is one. What the kernel knows is taken; else it is asked for each second, by ARP or neighbour
----discovery, as the first address that the interface answers for, the kernel's, or as nobody (a probe). Answers are known
----for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue that is
----read.
+---discovery, as the first address that the interface answers for, the kernel's, or with no address (a probe). Answers are
+---known for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue
+---that is read.
 ---
 ---```lua
 ---local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"
