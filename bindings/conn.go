@@ -141,8 +141,8 @@ var connectionType = &typeDef{
 			failure) and of each 'w[i].op', '.status', '.bytes' and '.wr_id'.
 			> c:on_completion(function(w) print(w.n, w.status) end)`},
 		{"on_disconnect", connectionOnDisconnect, `- fn fun(why: string): called once
-			Has a function called when the connection ends, or could not be made. A peer that ends its stream ("closed by the peer") may still read: what was
-			sent to it by the end of this handler, or, without one, by the end of the last 'on_burst' handler, still goes.
+			Has a function called when the connection ends, or could not be made. A peer that ends its stream ("closed by the peer") may still read. It still
+			gets what was sent to it by the end of this handler, or without one of the last 'on_burst' handler.
 			> c:on_disconnect(function(why) print(why) end)`},
 		{"read", connectionRead, `- name string: that its peer lends memory under
 			- offset integer, bytes: from where on

@@ -38,7 +38,7 @@ var controlType = &typeDef{
 		A socket on which other programs send commands to a running script: 'daqiri.control'. A line is a verb, '{"verb": "rate", "mbit": 500}' or just
 		'rate 500' (whose words behind the verb are the message's 'text'), and gets a line back: '{"ok": true, "reply": …}', or '{"ok": false, "error": "…"}'.
 		A message's 'id' comes back with its answer. 'help' lists the verbs. Each line is noted in the log, of those that are refused one a second. Where there is a token, a message has it as 'token', or
-		the line 'token TOKEN' goes ahead of what the connection brings. Of 64 connections the one that was silent for longest makes room for the next; over TCP one
+		the line 'token TOKEN' goes ahead of what the connection brings. Of 64 connections the one that was silent for longest makes room for the next. Over TCP one
 		that does not give the token within 10 s ends, and so does one that uses HTTP.
 		From a shell: 'echo rate 500 | nc -UN /run/daqiri/tx.sock'.`,
 	fields: []field{

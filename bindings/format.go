@@ -26,11 +26,11 @@ var formatType = &typeDef{
 		'payload_bytes' and names of values, 'packet_type.context'.
 
 		Texts and columns have numbers as they stand in the packet; 'b:show' and dissectors show them with scale, unit and names. A packet that is of another
-		format, for a constant differs, or that is too short lacks the fields: a condition with one is false, and in a rule the packet belongs nowhere
+		format, for a constant differs, or that is too short lacks the fields. A condition with one is false, and in a rule the packet belongs nowhere
 		('bad_place').
 
 		's:reorder' and 's:convert' with a format take the payload from behind its header, as long as that is in each packet, and as much of it as the format
-		specifies; 'at' or 'payload_byte_offset' override that. How a table declares one: [formats](../formats.md).`,
+		specifies. 'at' or 'payload_byte_offset' override that. How a table declares one: [formats](../formats.md).`,
 	fields: []field{
 		{"fields", `-> string[]
 			The names of the fields, in order.

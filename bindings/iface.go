@@ -78,8 +78,8 @@ var interfaceType = &typeDef{
 			> i:allow_all_traffic()`},
 		{"answer", interfaceAnswer, `. addresses string | string[]: IPv4 and IPv6 addresses; an empty list ends it
 			-> integer | failure: how many addresses
-			Answers ARP requests and IPv6 neighbour solicitations for these addresses from now on, instead of those of the call before, so that hosts and routers
-			find the interface though no kernel has its addresses. Answers leave through its first transmit queue, which counts them as 'answered'. It is for raw
+			Answers ARP requests and IPv6 neighbour solicitations for these addresses from now on, instead of those of the call before. So hosts and routers find
+			the interface though no kernel has its addresses. Answers leave through its first transmit queue, which counts them as 'answered'. It is for raw
 			interfaces; an address that the kernel has, too, needs none. The configuration's key 'answers' does the same from the open on.
 			> i:answer{ addresses = { "10.0.0.5", "2001:db8::5" } }`},
 		{"connect", interfaceConnect, `. address? string: 'ADDRESS:PORT'; required without 'qp'
@@ -111,7 +111,7 @@ var interfaceType = &typeDef{
 			summary and the ledger have those of deleted flows, too.
 			> for _, flow in ipairs(s:interface("b"):flows()) do print(flow.id, flow.name, flow.packets) end`},
 		{"join_multicast", interfaceMulticast(true), row.MulticastRows + `-> integer | failure: how many groups
-			Joins multicast groups. On a raw interface the port is the flows' business; groups are reported by the kernel, or without one (dpdk, loop) through
+			Joins multicast groups. On a raw interface flows select the port. Groups are reported by the kernel, or without one (dpdk, loop) through
 			the first transmit queue, which counts the reports as 'answered'.
 			> i:join_multicast{ groups = "239.2.0.64+3:7148" }`},
 		{"leave_multicast", interfaceMulticast(false), row.MulticastRows + `-> integer | failure: how many groups
@@ -119,9 +119,9 @@ var interfaceType = &typeDef{
 			> i:join_multicast{ groups = "239.2.0.64+3" }
 			> i:leave_multicast{ groups = { "239.2.0.64", { ip = "239.2.0.65" } } }`},
 		{"on_connection", interfaceOnConnection, `- fn fun(c: connection): called with each
-			Of a socket interface: has a function called with connections: those of peers, those of 'i:connect', and a TCP client's own: one for each of its queues, made again when it
-			is lost. A server that can't be reached is logged once for each cause and tried again after 'retry_connect_s' (1 s), then after pauses that double
-			up to 30 s; what is sent meanwhile waits.
+			Of a socket interface: has a function called with connections: those of peers, those of 'i:connect', and a TCP client's own. That is one for each of its queues, made again
+			when it is lost. A server that can't be reached is logged once for each cause and tried again after 'retry_connect_s' (1 s), then after pauses that double
+			up to 30 s. What is sent meanwhile waits.
 			> i:on_connection(function(c) print(c.peer) end)`},
 		{"replace_flows", rxFlows.replaceFlows, `- group string: as of 'i:add_flows'
 			- flows flow[]: instead of the group's
@@ -142,8 +142,8 @@ var interfaceType = &typeDef{
 			. timeout duration = 3: how long it waits for an answer
 			-> string | failure: an Ethernet address
 			Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the router, where there is one. What
-			the kernel knows is taken; else it is asked for each second, by ARP or neighbour discovery, as the first address that the interface answers
-			for, the kernel's, or with no address (a probe). Answers are known for a minute. It waits, so not in 'on_burst', and needs a session that runs, a transmit
+			the kernel knows is taken; else it is asked for each second, by ARP or neighbour discovery. The question comes from the first address that the interface answers
+			for, from the kernel's, or from none (a probe). Answers are known for a minute. It waits, so not in 'on_burst'. It needs a session that runs, a transmit
 			queue and a receive queue that is read.
 			> local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"`},
 		{"tx_flows", txFlows.listFlows, `-> table[]: with id, group, name, match and actions

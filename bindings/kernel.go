@@ -76,7 +76,7 @@ var kernelType = &typeDef{
 	},
 	methods: []entry{
 		{"launch", kernelLaunch, `- ... any: an argument for each of the kernel's: numbers and u64s; arrays, passed as pointers; columns and 'b.present', as pointers to copies
-			  of their words of 64 bits; 'b.data', as a pointer to an aggregate's data; a burst, as a pointer to a 'daqiri_burst'
+			  of their words of 64 bits. 'b.data' is passed as a pointer to an aggregate's data, a burst as a pointer to a 'daqiri_burst'
 			-> op | failure
 			Begins a run of the kernel. Until its end it holds bursts and arrays, whatever the script does with them; other memory the kernel must not touch. On
 			the virtual clock time stands still until then, on the host the kernel has run when the call returns. Runs of one kernel begin in order; nil,
@@ -84,7 +84,7 @@ var kernelType = &typeDef{
 			> local op = assert(k:launch(array, 2))
 			> op:wait()
 			> print(op.error)`},
-		{"stage", kernelStage, `. args? table: a list of arguments, one for each of the kernel's: numbers and arrays as of 'k:launch', and of the burst that came "data",
+		{"stage", kernelStage, `. args? table: a list of arguments, one for each of the kernel's: numbers and arrays as of 'k:launch'. Of the burst that came there are "data",
 		  "present", "extra", "batch_id" (of an aggregate), "packets" (how many), "burst"
 			. name? string: of its line in the ledger; by default the kernel's
 			. session? session: by default the one that was opened last
@@ -114,9 +114,9 @@ var kernelType = &typeDef{
 			. session? session: by default the one that was opened last
 			-> kernel: itself
 			Starts a persistent kernel. It includes 'gn.h' and gets its context as a pointer. What its descriptors say is checked: a kernel is not trusted.
-			It runs in a process of its own, which has the regions and arrays that it was given and no other memory of the program; on a GPU only where the program has
-			no other kernels and stages there when it starts, else in the program's, which the report states. One of a process of its own that dies, or that
-			neither waits nor calls 'gn_beat' for so long, is killed; its rings release what they hold (dropped as 'stopped'), and it starts from its beginning
+			It runs in a process of its own, which has the regions and arrays that it was given and no other memory of the program. On a GPU it has one only where
+			the program has no other kernels and stages there when it starts. Otherwise it runs in the program's process, and the report states that. One of a process of its own that dies, or that
+			neither waits nor calls 'gn_beat' for so long, is killed. Its rings release what they hold (dropped as 'stopped'), and it starts from its beginning
 			while the script waits. When that was done often enough, the run ends as by a device that failed.
 			Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
 			> k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }`},
@@ -128,7 +128,7 @@ var kernelType = &typeDef{
 		{"wait", kernelWait, `. timeout? duration: how long it waits; by default without limit
 			-> true | failure
 			Waits until a persistent kernel has ended by itself, and what it posted is done; nil, '"NOT_READY"', text at the timeout, where the text names what is not over. Without a
-			timeout it raises when the kernel has ended and a queue that nothing reads has what it sent, and logs once what it waits for when the wait exceeds 5 s.
+			timeout it raises when the kernel has ended and a queue that nothing reads has what it sent. When the wait exceeds 5 s, it logs once what it waits for.
 			> k:wait{ timeout = "1s" }`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {

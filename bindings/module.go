@@ -93,7 +93,7 @@ var daqiriModule = []entry{
 		. file? string: a file with CUDA source, or with PTX where its name ends in '.ptx'; looked for here, then beside the script
 		. ptx? string: PTX, which needs no compiler
 		. library? ` + row.OneOf(kernel.MathNames()) + `: a product of matrices by cuBLAS, or Fourier transforms by cuFFT, on a GPU
-		. shape? integer[]: of 'library': of "gemm" rows, columns and inner: 'out = a b', of rows x inner and inner x columns numbers, row by row; of "fft" points of
+		. shape? integer[]: of 'library': of "gemm" rows, columns and inner: 'out = a b', of rows x inner and inner x columns numbers, row by row. Of "fft" points of
 		  a transform, and how many lie one behind the other: forward, of complex numbers (real, imaginary), not scaled
 		. entry? string: the kernel's name in it, a '__global__' function; by default the only one
 		. name? string: in errors and of its stages; by default the entry

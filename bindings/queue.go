@@ -116,7 +116,7 @@ var queueType = &typeDef{
 			. follow? "rx_timestamp": packets that were received keep the gaps of their receive times; excludes rate and pps
 			. speed number = 1: the gaps are divided by it, with follow
 			Of a transmit queue: paces it from now on. The ledger has the accuracy of the pace, from the first packet to the last: 'l.tx_port.tx.rate_error', a
-			part of what was asked for, and in ns how far gaps between packets are off, 'gap_error.p50', '.p90', '.p99', '.max'. A queue that runs dry spoils
+			part of what was asked for. In ns, how far gaps between packets are off: 'gap_error.p50', '.p90', '.p99', '.max'. A queue that runs dry spoils
 			the rate, not the gaps; the time between two transmissions is not a gap.
 			> tx:pace{ rate = "1Gbit/s" }
 			> tx:pace{ follow = "rx_timestamp", speed = 2 }`},

@@ -20,7 +20,7 @@ const rewriteRows = `. name? string: of its line in the ledger
 	  '"compute"' computes all of them
 	. [string]? any: a field, of the format or one that every packet has, with what it becomes, see below
 	-> stage
-	Makes a stage that rewrites fields of every packet on its way. A field becomes a value; '{ start, step }', which counts the packets that pass (of 'ipv6_src' and 'ipv6_dst' the lower 64 bits); or a table by old values, as text, in which addresses may be prefixes: '{
+	Makes a stage that rewrites fields of every packet on its way. A field becomes a value, or '{ start, step }', which counts the packets that pass (of 'ipv6_src' and 'ipv6_dst' the lower 64 bits), or a table by old values, as text. Addresses may be prefixes: '{
 	["10.1.0.0/16"] = "239.9.0.0/16" }' keeps the last 16 bits, and leaves other addresses alone. In the list part fields are given by place, '{ at = "payload",
 	bit_offset = 0, bit_width = 32, value = 7 }'. A packet that lacks a field keeps the other changes; the ledger's 'rewritten' counts those that had all.
 

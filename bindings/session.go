@@ -170,8 +170,8 @@ var sessionType = &typeDef{
 			. from? instant: when it starts; by default at once
 			. to? instant: when it ends
 			-> ledger: the summary: with reason, seconds, files, failed and error, too
-			Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed and of counted transmissions ("source exhausted"), or (virtual clock)
-			nothing more can happen, and ends it in order.
+			Starts the session, serves handlers and ends it in order. It ends at a limit, a stop, the end of all replayed captures and counted transmissions ("source exhausted"), or
+			(virtual clock) when nothing more can happen.
 			> local summary = s:run{ seconds = "10ms" }
 			> print(summary.reason)`},
 		{"rx_queue", sessionQueue(true), `- interface? interface | interface_name: or its name; by default the only one
@@ -208,8 +208,8 @@ var sessionType = &typeDef{
 		{"threshold", sessionThreshold, `- condition threshold: over figures with the names of 's:stats()': '"rx_port.rx.dropped == 0"'
 			. after duration = 0: from the start, before which a running session is not judged
 			. abort boolean = false: a run that does not meet it ends at once
-			Adds a condition that the run has to meet; if it does not, its exit code is that of a violated threshold. A figure that an interface or stage does not have is refused, at the start also one
-			of an object that is not there, where another is like it; other names may get their values later ('s:metric'). 'errors' is how often the system
+			Adds a condition that the run has to meet; if it does not, its exit code is that of a violated threshold. A figure that an interface or stage does not have is refused. At the start so is
+			one of an object that is not there, if another is like it. Other names may get their values later ('s:metric'). 'errors' is how often the system
 			refused or took away something, each a line of the summary: 'errors == 0' has to hold unless a threshold of the script's own names it.
 			> s:threshold("b.rx.dropped == 0", { after = 1, abort = true })`},
 		{"tx_queue", sessionQueue(false), `- interface? interface | interface_name: or its name; by default the only one

@@ -83,8 +83,8 @@ var stageType = &typeDef{
 			> s:start()
 			> local a = blocks:get_burst{ timeout_us = 1000 }`},
 		{"on_burst", stageOnBurst, row.OnBurstRows + `-> stage: itself
-			Of a reorder stage: has a function called with its aggregates, one in a burst, as 'q:on_burst' does of a queue; of a copy stage with its copies, of a
-			kernel's with what it is done with.
+			Of a reorder stage: has a function called with its aggregates, one in a burst, as 'q:on_burst' does of a queue. A copy stage passes its copies, a kernel's stage
+			what it has processed.
 			> blocks:on_burst(function(a) print(a.batch_id, a.missing) end)`},
 		{"write", stageWrite, `- b burst: which the script keeps; its packets are read-only from then on
 			. comment? string: for each of its packets, in a pcapng; 1 to 200 bytes

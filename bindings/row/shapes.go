@@ -108,7 +108,7 @@ const (
 		. rotate? size | table: the limit of one file: a size, or '{size, seconds, packets}', whichever is reached first
 		. quota? size: of all files of this run
 		. when_full "drop" | "delete_oldest" | "stop" = "drop": at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or
-		  the run ends in order, and the packets after the last one that fits are counted as 'enough'
+		  the run ends in order. Then the packets after the last one that fits are counted as 'enough'
 		. manifest boolean = true: PREFIX.manifest.json describes the files
 		. policy policy = "drop": while the disk is too slow
 		`
@@ -179,8 +179,8 @@ const (
 		. tcp_dst integer = 4096: a port
 		. tcp_seq integer = 0: the sequence number
 		. tcp_flags integer = 0x10: 0 to 255
-		. vary? table: what changes from packet to packet: 'field = step', 'field = "toggle"' or 'field = {start, step, max, random, every, toggle}', which goes from 'max' on to 'start' and without 'max' wraps at the field's width, and in the
-		  list part places with these keys; 'every' packets have the same value, and 'toggle' has the bits that are turned by turns
+		. vary? table: what changes from packet to packet: 'field = step', 'field = "toggle"' or 'field = {start, step, max, random, every, toggle}', which goes from 'max' on to 'start' and without 'max' wraps at the field's width. The list part
+		  has places with these keys. 'every' packets have the same value, and 'toggle' has the bits that are turned by turns
 		. format? format | format_name: its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that its fields have here, 'chan = 7', and 'payload' follows it; 'payload_bytes' counts it, too
 		. [string]? any: a field of the format, with its value
 		`

@@ -120,7 +120,7 @@
 ---@field file? string a file with CUDA source, or with PTX where its name ends in .ptx; looked for here, then beside the script
 ---@field ptx? string PTX, which needs no compiler
 ---@field library? "gemm"|"fft" a product of matrices by cuBLAS, or Fourier transforms by cuFFT, on a GPU
----@field shape? integer[] of library: of "gemm" rows, columns and inner: out = a b, of rows x inner and inner x columns numbers, row by row; of "fft" points of a transform, and how many lie one behind the other: forward, of complex numbers (real, imaginary), not scaled
+---@field shape? integer[] of library: of "gemm" rows, columns and inner: out = a b, of rows x inner and inner x columns numbers, row by row. Of "fft" points of a transform, and how many lie one behind the other: forward, of complex numbers (real, imaginary), not scaled
 ---@field entry? string the kernel's name in it, a __global__ function; by default the only one
 ---@field name? string in errors and of its stages; by default the entry
 ---@field grid? integer|integer[] blocks, or a list of up to 3: x, y, z; needed, but with library
@@ -635,7 +635,7 @@ function bit.tohex(v) end
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order, and the packets after the last one that fits are counted as enough (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
 ---@field header? string|table for each file, at most 3071 bytes; a table is written as JSON
@@ -648,7 +648,7 @@ function bit.tohex(v) end
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order, and the packets after the last one that fits are counted as enough (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
 ---@field format? "pcap"|"pcapng" a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped (default: "pcap")
@@ -665,7 +665,7 @@ function bit.tohex(v) end
 ---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
----@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order, and the packets after the last one that fits are counted as enough (default: "drop")
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
 ---@field per? "packet"|"burst"|"file" a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk (default: "packet")
@@ -902,11 +902,11 @@ function session:reorder(options) end
 ---@return string[] # lines, which print shows
 function session:report() end
 
----Makes a stage that rewrites fields of every packet on its way. A field becomes a value; { start, step }, which counts
----the packets that pass (of ipv6_src and ipv6_dst the lower 64 bits); or a table by old values, as text, in which
----addresses may be prefixes: { ["10.1.0.0/16"] = "239.9.0.0/16" } keeps the last 16 bits, and leaves other addresses
----alone. In the list part fields are given by place, { at = "payload", bit_offset = 0, bit_width = 32, value = 7 }. A
----packet that lacks a field keeps the other changes; the ledger's rewritten counts those that had all.
+---Makes a stage that rewrites fields of every packet on its way. A field becomes a value, or { start, step }, which counts
+---the packets that pass (of ipv6_src and ipv6_dst the lower 64 bits), or a table by old values, as text. Addresses may be
+---prefixes: { ["10.1.0.0/16"] = "239.9.0.0/16" } keeps the last 16 bits, and leaves other addresses alone. In the list
+---part fields are given by place, { at = "payload", bit_offset = 0, bit_width = 32, value = 7 }. A packet that lacks a
+---field keeps the other changes; the ledger's rewritten counts those that had all.
 ---
 ---Packets are changed where they lie, so its pipe is the only one of its queue, and no writer or handler stands before it;
 ---after s:copy it changes the copies. What others have is dropped as shared.
@@ -920,8 +920,8 @@ function session:report() end
 ---@return daqiri.stage
 function session:rewrite(options) end
 
----Starts the session, serves handlers until a limit, a stop, the end of all captures that are replayed and of counted
----transmissions ("source exhausted"), or (virtual clock) nothing more can happen, and ends it in order.
+---Starts the session, serves handlers and ends it in order. It ends at a limit, a stop, the end of all replayed captures
+---and counted transmissions ("source exhausted"), or (virtual clock) when nothing more can happen.
 ---
 ---```lua
 ---local summary = s:run{ seconds = "10ms" }
@@ -998,8 +998,8 @@ function session:stats() end
 function session:stop(reason) end
 
 ---Adds a condition that the run has to meet; if it does not, its exit code is that of a violated threshold. A figure that
----an interface or stage does not have is refused, at the start also one of an object that is not there, where another is
----like it; other names may get their values later (s:metric). errors is how often the system refused or took away
+---an interface or stage does not have is refused. At the start so is one of an object that is not there, if another is
+---like it. Other names may get their values later (s:metric). errors is how often the system refused or took away
 ---something, each a line of the summary: errors == 0 has to hold unless a threshold of the script's own names it.
 ---
 ---```lua
@@ -1142,7 +1142,7 @@ function interface:add_tx_flows(group, flows) end
 function interface:allow_all_traffic() end
 
 ---Answers ARP requests and IPv6 neighbour solicitations for these addresses from now on, instead of those of the call
----before, so that hosts and routers find the interface though no kernel has its addresses. Answers leave through its first
+---before. So hosts and routers find the interface though no kernel has its addresses. Answers leave through its first
 ---transmit queue, which counts them as answered. It is for raw interfaces; an address that the kernel has, too, needs
 ---none. The configuration's key answers does the same from the open on.
 ---
@@ -1221,8 +1221,8 @@ function interface:drop_all_traffic() end
 ---@return table[] # with id, group, name, match, actions, queues, packets and bytes
 function interface:flows() end
 
----Joins multicast groups. On a raw interface the port is the flows' business; groups are reported by the kernel, or
----without one (dpdk, loop) through the first transmit queue, which counts the reports as answered.
+---Joins multicast groups. On a raw interface flows select the port. Groups are reported by the kernel, or without one
+---(dpdk, loop) through the first transmit queue, which counts the reports as answered.
 ---
 ---```lua
 ---i:join_multicast{ groups = "239.2.0.64+3:7148" }
@@ -1246,8 +1246,8 @@ function interface:join_multicast(options) end
 function interface:leave_multicast(options) end
 
 ---Of a socket interface: has a function called with connections: those of peers, those of i:connect, and a TCP client's
----own: one for each of its queues, made again when it is lost. A server that can't be reached is logged once for each
----cause and tried again after retry_connect_s (1 s), then after pauses that double up to 30 s; what is sent meanwhile
+---own. That is one for each of its queues, made again when it is lost. A server that can't be reached is logged once for
+---each cause and tried again after retry_connect_s (1 s), then after pauses that double up to 30 s. What is sent meanwhile
 ---waits.
 ---
 ---```lua
@@ -1291,9 +1291,9 @@ function interface:replace_tx_flows(group, flows) end
 
 ---Finds the Ethernet address of the host that frames to an IP address have to go to; on a Linux interface that of the
 ---router, where there is one. What the kernel knows is taken; else it is asked for each second, by ARP or neighbour
----discovery, as the first address that the interface answers for, the kernel's, or with no address (a probe). Answers are
----known for a minute. It waits, so not in on_burst, and needs a session that runs, a transmit queue and a receive queue
----that is read.
+---discovery. The question comes from the first address that the interface answers for, from the kernel's, or from none (a
+---probe). Answers are known for a minute. It waits, so not in on_burst. It needs a session that runs, a transmit queue and
+---a receive queue that is read.
 ---
 ---```lua
 ---local mac = i:resolve("10.0.0.2") or "02:00:00:00:00:02"
@@ -1495,8 +1495,8 @@ function connection:on_burst(fn, options) end
 function connection:on_completion(fn) end
 
 ---Has a function called when the connection ends, or could not be made. A peer that ends its stream ("closed by the peer")
----may still read: what was sent to it by the end of this handler, or, without one, by the end of the last on_burst
----handler, still goes.
+---may still read. It still gets what was sent to it by the end of this handler, or without one of the last on_burst
+---handler.
 ---
 ---```lua
 ---c:on_disconnect(function(why) print(why) end)
@@ -1620,7 +1620,7 @@ function connection:write(b, name, offset, options) end
 ---@field tcp_dst? integer a port (default: 4096)
 ---@field tcp_seq? integer the sequence number (default: 0)
 ---@field tcp_flags? integer 0 to 255 (default: 0x10)
----@field vary? table what changes from packet to packet: field = step, field = "toggle" or field = {start, step, max, random, every, toggle}, which goes from max on to start and without max wraps at the field's width, and in the list part places with these keys; every packets have the same value, and toggle has the bits that are turned by turns
+---@field vary? table what changes from packet to packet: field = step, field = "toggle" or field = {start, step, max, random, every, toggle}, which goes from max on to start and without max wraps at the field's width. The list part has places with these keys. every packets have the same value, and toggle has the bits that are turned by turns
 ---@field format? daqiri.format|daqiri.format_name its header begins the payload (of a format of the network layer: follows the Ethernet header), with the values that its fields have here, chan = 7, and payload follows it; payload_bytes counts it, too
 ---@field [string] any a field of the format, with its value
 
@@ -1701,8 +1701,8 @@ function queue:get_burst(options) end
 function queue:on_burst(fn, options) end
 
 ---Of a transmit queue: paces it from now on. The ledger has the accuracy of the pace, from the first packet to the last:
----l.tx_port.tx.rate_error, a part of what was asked for, and in ns how far gaps between packets are off, gap_error.p50,
----.p90, .p99, .max. A queue that runs dry spoils the rate, not the gaps; the time between two transmissions is not a gap.
+---l.tx_port.tx.rate_error, a part of what was asked for. In ns, how far gaps between packets are off: gap_error.p50, .p90,
+---.p99, .max. A queue that runs dry spoils the rate, not the gaps; the time between two transmissions is not a gap.
 ---
 ---```lua
 ---tx:pace{ rate = "1Gbit/s" }
@@ -1790,8 +1790,8 @@ function stage:close() end
 ---@return string|nil text
 function stage:get_burst(options) end
 
----Of a reorder stage: has a function called with its aggregates, one in a burst, as q:on_burst does of a queue; of a copy
----stage with its copies, of a kernel's with what it is done with.
+---Of a reorder stage: has a function called with its aggregates, one in a burst, as q:on_burst does of a queue. A copy
+---stage passes its copies, a kernel's stage what it has processed.
 ---
 ---```lua
 ---blocks:on_burst(function(a) print(a.batch_id, a.missing) end)
@@ -2478,11 +2478,11 @@ function presence:missing() end
 ---packet_type.context.
 ---
 ---Texts and columns have numbers as they stand in the packet; b:show and dissectors show them with scale, unit and names.
----A packet that is of another format, for a constant differs, or that is too short lacks the fields: a condition with one
+---A packet that is of another format, for a constant differs, or that is too short lacks the fields. A condition with one
 ---is false, and in a rule the packet belongs nowhere (bad_place).
 ---
 ---s:reorder and s:convert with a format take the payload from behind its header, as long as that is in each packet, and as
----much of it as the format specifies; at or payload_byte_offset override that. How a table declares one: formats.
+---much of it as the format specifies. at or payload_byte_offset override that. How a table declares one: formats.
 ---
 ---@class daqiri.format
 ---@field fields string[] The names of the fields, in order.
@@ -2584,7 +2584,7 @@ function lease:put(offset, data) end
 function lease:revoke() end
 
 ---@class (exact) daqiri.kernel.stage.options
----@field args? table a list of arguments, one for each of the kernel's: numbers and arrays as of k:launch, and of the burst that came "data", "present", "extra", "batch_id" (of an aggregate), "packets" (how many), "burst"
+---@field args? table a list of arguments, one for each of the kernel's: numbers and arrays as of k:launch. Of the burst that came there are "data", "present", "extra", "batch_id" (of an aggregate), "packets" (how many), "burst"
 ---@field name? string of its line in the ledger; by default the kernel's
 ---@field session? daqiri.session by default the one that was opened last
 ---@field policy? daqiri.policy while 64 launches are under way (default: "drop")
@@ -2637,7 +2637,7 @@ local kernel = {}
 ---op:wait()
 ---print(op.error)
 ---```
----@param ... any an argument for each of the kernel's: numbers and u64s; arrays, passed as pointers; columns and b.present, as pointers to copies of their words of 64 bits; b.data, as a pointer to an aggregate's data; a burst, as a pointer to a daqiri_burst
+---@param ... any an argument for each of the kernel's: numbers and u64s; arrays, passed as pointers; columns and b.present, as pointers to copies of their words of 64 bits. b.data is passed as a pointer to an aggregate's data, a burst as a pointer to a daqiri_burst
 ---@return daqiri.op|nil
 ---@return string|nil status
 ---@return string|nil text
@@ -2660,11 +2660,11 @@ function kernel:stage(options) end
 
 ---Starts a persistent kernel. It includes gn.h and gets its context as a pointer. What its descriptors say is checked: a
 ---kernel is not trusted. It runs in a process of its own, which has the regions and arrays that it was given and no other
----memory of the program; on a GPU only where the program has no other kernels and stages there when it starts, else in the
----program's, which the report states. One of a process of its own that dies, or that neither waits nor calls gn_beat for
----so long, is killed; its rings release what they hold (dropped as stopped), and it starts from its beginning while the
----script waits. When that was done often enough, the run ends as by a device that failed. Its rings have lines in the
----ledger, NAME.tx and NAME.rx. The session's clock is real.
+---memory of the program. On a GPU it has one only where the program has no other kernels and stages there when it starts.
+---Otherwise it runs in the program's process, and the report states that. One of a process of its own that dies, or that
+---neither waits nor calls gn_beat for so long, is killed. Its rings release what they hold (dropped as stopped), and it
+---starts from its beginning while the script waits. When that was done often enough, the run ends as by a device that
+---failed. Its rings have lines in the ledger, NAME.tx and NAME.rx. The session's clock is real.
 ---
 ---```lua
 ---k:start{ tx = s:tx_queue("a", 0), rx = s:rx_queue("b", 0), semaphores = 2 }
@@ -2687,7 +2687,7 @@ function kernel:stop(options) end
 
 ---Waits until a persistent kernel has ended by itself, and what it posted is done; nil, "NOT_READY", text at the timeout,
 ---where the text names what is not over. Without a timeout it raises when the kernel has ended and a queue that nothing
----reads has what it sent, and logs once what it waits for when the wait exceeds 5 s.
+---reads has what it sent. When the wait exceeds 5 s, it logs once what it waits for.
 ---
 ---```lua
 ---k:wait{ timeout = "1s" }
@@ -2829,7 +2829,7 @@ function stream:synchronize() end
 ---"reply": …}, or {"ok": false, "error": "…"}. A message's id comes back with its answer. help lists the verbs. Each line
 ---is noted in the log, of those that are refused one a second. Where there is a token, a message has it as token, or the
 ---line token TOKEN goes ahead of what the connection brings. Of 64 connections the one that was silent for longest makes
----room for the next; over TCP one that does not give the token within 10 s ends, and so does one that uses HTTP. From a
+---room for the next. Over TCP one that does not give the token within 10 s ends, and so does one that uses HTTP. From a
 ---shell: echo rate 500 | nc -UN /run/daqiri/tx.sock.
 ---
 ---@class daqiri.control

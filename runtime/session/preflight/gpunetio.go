@@ -42,7 +42,7 @@ func GPUNetIO() []Feature {
 		{"two-sided send and receive", OverRDMA, "as over every engine"},
 		{"shared queue pair, counters", OverRDMA, "the ring's operations share the connection's queue pair, signals are atomics"},
 		{"regions and protection domain of ordinary verbs", OverRDMA, "memory regions and `c:lend`, as without kernels"},
-		{"a process of its own for kernels", Here, "on the host, and on a GPU where the program has nothing else to do: killed when it hangs or fails, and started again; beside other kernels and stages of the GPU it runs in the program's process"},
+		{"a process of its own for kernels", Here, "on the host, and on a GPU where the program has nothing else to do. It is killed when it hangs or fails, and started again. Beside other kernels and stages of the GPU it runs in the program's process"},
 		{"`engine: gpunetio` of configurations", Here, "as `default`: the address chooses the engine, and kernels work on any"},
 		{"`tx.queues[].gpunetio.tx_kernel`", Here, "`per_burst`: the queue is for kernels of pipes (`k:stage`), and refuses persistent ones"},
 		{"multicast table (MCST)", NothingToDo, "rings lie where both sides see them in order"},

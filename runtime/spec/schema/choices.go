@@ -22,9 +22,9 @@ var regionKinds = []struct {
 	by          []string
 }{
 	{KindHost, "small pages", []string{"cpu"}},
-	{KindHuge, "pages of 2 MiB while free ones last, else small ones, as the report states", []string{"cpu"}},
+	{KindHuge, "pages of 2 MiB while free ones last, otherwise small ones; the report states which", []string{"cpu"}},
 	{KindHostPinned, "host memory that GPUs read and write in place, on pages of 2 MiB while free ones last", []string{"cpu", "gpu"}},
-	{KindDevice, "the memory of the GPU that `affinity` numbers; what a queue has in it lies in pinned host memory instead, where its engine reaches no GPU; where it does, the only region of the only queue takes packets whole, of which the host reads the first 128 bytes", []string{"gpu"}},
+	{KindDevice, "the memory of the GPU that `affinity` numbers. Where its engine reaches no GPU, a queue uses pinned host memory instead. Where it does, the only region of the only queue takes packets whole, of which the host reads the first 128 bytes", []string{"gpu"}},
 	{KindDark, "for tests: host memory that the CPU can't read where packets lie, for segments behind the first of engine loop", nil},
 }
 

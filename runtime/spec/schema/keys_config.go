@@ -133,5 +133,5 @@ func kindWords() string {
 	for _, k := range regionKinds {
 		words = append(words, fmt.Sprintf("`%s`: %s", k.name, k.words))
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(words, ". ")
 }

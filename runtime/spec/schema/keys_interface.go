@@ -18,8 +18,8 @@ interfaces:
 `},
 	Key{Name: "name", Type: TypeFilled, Required: true, Words: "What scripts, the ledger and overrides call it: one interface each."},
 	Key{Name: "address", Type: TypeFilled, Required: true,
-		Words: "What is behind it: a Linux interface (`eth1`), a PCI address (`0000:3b:00.0`), `vdev:NAME` of DPDK, an RDMA device with engine `ibverbs` (`mlx5_0`, `mlx5_0:2`; or its Linux interface or PCI address), `pcap:FILE`, a capture to be " +
-			"replayed, or with `loopback` any word; of an endpoint its IP address."},
+		Words: "What is behind it: a Linux interface (`eth1`), a PCI address (`0000:3b:00.0`), `vdev:NAME` of DPDK, an RDMA device with engine `ibverbs` (`mlx5_0`, `mlx5_0:2`; or its Linux interface or PCI address), or `pcap:FILE`, a capture to be " +
+			"replayed. With `loopback` any word; of an endpoint its IP address."},
 	Key{Name: "engine", Type: TypeChoice, Choices: InterfaceEngines, Words: "The engine of this interface. `packet` looks on beside the kernel, where `xdp` takes frames from it; `ibverbs` is raw Ethernet over verbs."},
 	Key{Name: "socket_config", Type: TypeMap, Map: SocketSection, When: "with `stream_type: socket`", Where: "tcp, udp, roce", Words: "Makes the interface an endpoint."},
 	Key{Name: "roce_config", Type: TypeMap, Map: roceSection, When: "on `roce://` endpoints", Where: "roce", Words: "The RDMA transport."},
