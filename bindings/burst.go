@@ -162,7 +162,7 @@ var burstType = &typeDef{
 			>   udp_src = 4000, udp_dst = 7148, payload_bytes = 0 }
 			> local b = tx:alloc(2)
 			> b:set_lengths(100)
-			> tx:send(b:prepend(head))`},
+			> print(b:prepend(head).bytes)`},
 		{"rx_timestamps", burstRxTimestamps, `- since "session" | "epoch" = "session": what times are relative to
 			-> table, ns: since the session's start, of a capture since its first packet; or 'daqiri.time's
 			The receive time of each packet; false where it has none: it was made here, or captured without one. With '"epoch"' times are absolute: of
@@ -198,7 +198,7 @@ var burstType = &typeDef{
 		{"truncate", burstTruncate, `- n integer, packets: how many stay
 			Keeps the first packets and returns the buffers of the others.
 			> b:truncate(2)`},
-		{"tx_times", burstTxTimes, `- times integer | (integer | time)[] | column | time, ns: since the session's start, of each packet or of the first one; 0 is at once
+		{"tx_times", burstTxTimes, `- times integer | any[] | column | time, ns: since the session's start, or absolute times, of each packet or of the first one; 0 is at once
 			- step? integer, ns: between packets, where the first one's time was given
 			When to send each packet. Packets of a queue leave in their order: one behind another waits for it. A burst with another reader has no send times, a
 			selection of it has. A time that has passed is now, counted: 'l.tx_port.tx.late' of 'l.tx_port.tx.timed' packets; 'time_error.p50', '.p90', '.p99', '.max'

@@ -54,8 +54,8 @@ func (l *Line) Name() string { return text(l.name[:]) }
 // Queue returns the queue's name, for receive and transmit lines.
 func (l *Line) Queue() string { return text(l.queue[:]) }
 
-// Fault is a system error of a queue's socket. It mirrors dq_fault.
-type Fault struct {
+// QueueError is a system error of a queue's socket. It mirrors dq_queue_error.
+type QueueError struct {
 	name, queue name
 	dir         int32
 	QueueID     uint32
@@ -64,34 +64,34 @@ type Fault struct {
 	N           uint64 // transmit: packets not sent; receive: how often the socket stopped working
 }
 
-var _ = [1]struct{}{}[unsafe.Sizeof(Fault{})-C.sizeof_dq_fault]
-var _ = [1]struct{}{}[unsafe.Offsetof(Fault{}.N)-unsafe.Offsetof(C.dq_fault{}.n)]
+var _ = [1]struct{}{}[unsafe.Sizeof(QueueError{})-C.sizeof_dq_queue_error]
+var _ = [1]struct{}{}[unsafe.Offsetof(QueueError{}.N)-unsafe.Offsetof(C.dq_queue_error{}.n)]
 
 // Name returns the interface.
-func (f *Fault) Name() string { return text(f.name[:]) }
+func (f *QueueError) Name() string { return text(f.name[:]) }
 
 // Queue returns the queue's name.
-func (f *Fault) Queue() string { return text(f.queue[:]) }
+func (f *QueueError) Queue() string { return text(f.queue[:]) }
 
 // Send reports whether the queue is a transmit queue.
-func (f *Fault) Send() bool { return f.dir == C.DQ_TX }
+func (f *QueueError) Send() bool { return f.dir == C.DQ_TX }
 
 // Shut reports whether the socket was shut down.
-func (f *Fault) Shut() bool { return f.errno == C.ESHUTDOWN }
+func (f *QueueError) Shut() bool { return f.errno == C.ESHUTDOWN }
 
 // Err returns the system error; nil stands for several others.
-func (f *Fault) Err() error {
-	if f.errno == C.DQ_FAULT_OTHERS {
+func (f *QueueError) Err() error {
+	if f.errno == C.DQ_OTHER_ERRORS {
 		return nil
 	}
 	return syscall.Errno(f.errno)
 }
 
-// Faults returns the system errors of the sockets. Any thread.
-func (s *Session) Faults() []Fault {
+// QueueErrors returns the system errors of the sockets. Any thread.
+func (s *Session) QueueErrors() []QueueError {
 	for room := 0; ; room += 8 { // usually empty
-		list := make([]Fault, room)
-		n := int(C.dq_faults(s.c, (*C.dq_fault)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+		list := make([]QueueError, room)
+		n := int(C.dq_queue_errors(s.c, (*C.dq_queue_error)(unsafe.Pointer(first(list))), C.uint32_t(room)))
 		if n <= room {
 			return list[:n]
 		}

@@ -1961,7 +1961,7 @@ function burst:peer(i) end
 ---  udp_src = 4000, udp_dst = 7148, payload_bytes = 0 }
 ---local b = tx:alloc(2)
 ---b:set_lengths(100)
----tx:send(b:prepend(head))
+---print(b:prepend(head).bytes)
 ---```
 ---@param template daqiri.template of a queue of the same session, without vary
 ---@return daqiri.burst # itself
@@ -2042,7 +2042,7 @@ function burst:truncate(n) end
 ---local b = tx:alloc(4):fill(tpl)
 ---b:tx_times(daqiri.time "now + 1ms", 1000)
 ---```
----@param times integer|(integer|daqiri.time)[]|daqiri.column|daqiri.time ns: since the session's start, of each packet or of the first one; 0 is at once
+---@param times integer|any[]|daqiri.column|daqiri.time ns: since the session's start, or absolute times, of each packet or of the first one; 0 is at once
 ---@param step? integer ns: between packets, where the first one's time was given
 function burst:tx_times(times, step) end
 

@@ -1,14 +1,14 @@
 // counters.c: reads and writes of packet counters that are not on the packet path.
 #include "core/counters.h"
 
-void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n) {
+void dqi_queue_error_add(dqi_queue_error errors[DQI_QUEUE_ERRORS], int err, uint64_t n) {
     int k = 0;
-    for (; k < DQI_FAULTS - 1; k++) {
+    for (; k < DQI_QUEUE_ERRORS - 1; k++) {
         int32_t had = 0;
-        if (atomic_compare_exchange_strong(&faults[k].err, &had, err) || had == err) break;
+        if (atomic_compare_exchange_strong(&errors[k].err, &had, err) || had == err) break;
     }
-    if (k == DQI_FAULTS - 1) atomic_store(&faults[k].err, DQ_FAULT_OTHERS);
-    dqi_add_shared(&faults[k].n, n);
+    if (k == DQI_QUEUE_ERRORS - 1) atomic_store(&errors[k].err, DQ_OTHER_ERRORS);
+    dqi_add_shared(&errors[k].n, n);
 }
 
 void dqi_line_add(dq_line *l, const dqi_counters *c) {

@@ -11,16 +11,16 @@ typedef struct dqi_counters {
     dqi_count extra[DQ_EXTRAS];
 } dqi_counters;
 
-#define DQI_FAULTS 6
+#define DQI_QUEUE_ERRORS 6
 
 // Counts of system errors by errno, the last of all others; err 0: this and later entries are unused.
-typedef struct dqi_fault {
+typedef struct dqi_queue_error {
     _Atomic int32_t err;
     dqi_count n;
-} dqi_fault;
+} dqi_queue_error;
 
 // Counts n errors of errno err. Any thread.
-void dqi_fault_add(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
+void dqi_queue_error_add(dqi_queue_error errors[DQI_QUEUE_ERRORS], int err, uint64_t n);
 
 // Adds the counters to a ledger line. Any thread.
 void dqi_line_add(dq_line *l, const dqi_counters *c);

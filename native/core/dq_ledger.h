@@ -204,7 +204,7 @@ typedef struct dq_line {
     double pace_speed;         // TX: speed at which it follows receive times
 } dq_line;
 
-#define DQ_FAULT_OTHERS INT32_MAX // errno of errors without a count of their own
+#define DQ_OTHER_ERRORS INT32_MAX // errno of errors without a count of their own
 
 #define DQ_SOURCES  256 // sources, or peers, with separate counters
 #define DQ_PEER_LEN 80

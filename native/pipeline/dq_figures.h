@@ -74,14 +74,14 @@ typedef struct dq_peer_count {
 uint32_t dq_peer_counts(const dq_session *s, dq_peer_count *out, uint32_t max);
 
 // System errors of one kind on a queue's socket.
-typedef struct dq_fault {
+typedef struct dq_queue_error {
     char name[DQ_NAME_LEN], queue[DQ_NAME_LEN]; // interface; queue
     int32_t dir;                                // dq_dir
     uint32_t queue_id;
-    int32_t err; // errno, or DQ_FAULT_OTHERS; ESHUTDOWN on a receive queue: it was shut down
+    int32_t err; // errno, or DQ_OTHER_ERRORS; ESHUTDOWN on a receive queue: it was shut down
     uint64_t n;  // transmit: packets not sent; receive: times reception stopped
-} dq_fault;
+} dq_queue_error;
 // Writes up to max entries; returns the number of errors. Any thread.
-uint32_t dq_faults(const dq_session *s, dq_fault *out, uint32_t max);
+uint32_t dq_queue_errors(const dq_session *s, dq_queue_error *out, uint32_t max);
 
 #endif

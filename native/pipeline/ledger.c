@@ -123,21 +123,21 @@ uint32_t dq_tx_accuracies(const dq_session *s, dq_tx_accuracy *out, uint32_t max
     return n;
 }
 
-static uint32_t queue_faults(dq_queue *q, dq_fault *out, uint32_t n, uint32_t max) {
-    for (int k = 0; k < DQI_FAULTS; k++) {
-        int err = atomic_load_explicit(&q->faults[k].err, memory_order_acquire);
+static uint32_t queue_faults(dq_queue *q, dq_queue_error *out, uint32_t n, uint32_t max) {
+    for (int k = 0; k < DQI_QUEUE_ERRORS; k++) {
+        int err = atomic_load_explicit(&q->errors[k].err, memory_order_acquire);
         if (err == 0) break;
         if (n++ >= max) continue;
-        dq_fault *f = &out[n - 1];
-        *f =
-            (dq_fault){.dir = q->conf.dir, .queue_id = q->conf.id, .err = err, .n = dqi_get(&q->faults[k].n)};
+        dq_queue_error *f = &out[n - 1];
+        *f = (dq_queue_error){
+            .dir = q->conf.dir, .queue_id = q->conf.id, .err = err, .n = dqi_get(&q->errors[k].n)};
         snprintf(f->name, sizeof f->name, "%s", q->iface->conf.name);
         snprintf(f->queue, sizeof f->queue, "%s", q->conf.name);
     }
     return n;
 }
 
-uint32_t dq_faults(const dq_session *s, dq_fault *out, uint32_t max) {
+uint32_t dq_queue_errors(const dq_session *s, dq_queue_error *out, uint32_t max) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_ifaces; i++) {
         const dq_iface *f = s->ifaces[i];

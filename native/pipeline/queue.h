@@ -76,7 +76,7 @@ struct dq_queue {
     void *engine;                 // engine's data; for a stage's queue the stage's
     dqi_burst_pool *bursts;
     dqi_counters c;
-    dqi_fault faults[DQI_FAULTS];
+    dqi_queue_error errors[DQI_QUEUE_ERRORS];
     dqi_gauge held;   // packets in the current burst, the dispatch and the transmit ring
     uint32_t n_armed; // descriptors that its engine armed for the poller's sleep
     int64_t next_ns;  // session time of the next useful poll; 0: now, INT64_MAX: on a kick only

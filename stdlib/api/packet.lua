@@ -43,20 +43,6 @@ function M.get_packet_flow_id(burst, idx)
   return column(core.packet(burst, 0, idx), "flow", function(b) return b:flow_ids() end)[idx + 1]
 end
 
--- get_packet_rx_timestamp returns ns since the epoch (CLOCK_REALTIME; on the virtual clock the session's epoch) as a u64, since a number
--- would round to 256 ns.
-function M.get_packet_rx_timestamp(burst, idx)
-  local state, status, text = core.sound(burst, 0, idx)
-  if not state then return status, nil, text end
-  local port = core.ports[state.port]
-  if not port or not port.timestamps then
-    return "NOT_SUPPORTED", nil, "the port's rx.hardware_timestamps is not set in the configuration"
-  end
-  local at = column(state, "time", function(b) return b:rx_timestamps("epoch") end)[idx + 1]
-  if not at then return "NOT_SUPPORTED", nil, ("packet %d was not received, or was captured without a time"):format(idx) end
-  return "SUCCESS", at.ns
-end
-
 -- get_segment_packet_bytes returns nbytes (default: all) from src_offset on.
 function M.get_segment_packet_bytes(burst, seg, idx, nbytes, src_offset)
   local state, status, text = core.sound(burst, seg, idx)

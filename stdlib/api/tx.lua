@@ -1,9 +1,8 @@
--- tx: bursts to send: buffers, lengths, times, sending.
+-- tx: bursts to send: buffers, lengths, sending.
 --
 -- A packet's view covers its whole buffer until the burst is sent; set_packet_lengths sets its length. SUCCESS and NO_SPACE_AVAILABLE
 -- consume the burst; after any other status the caller still owns it.
 
-local daqiri = require "daqiri"
 local core = require "daqiri.api.core"
 local connection = require "daqiri.api.connection"
 
@@ -110,28 +109,6 @@ function M.set_all_packet_lengths(burst, lens)
   local state, status, text = measured(burst, 0, lens)
   if not state then return status, text end
   state.same, state.finished = { unpack(lens) }, nil
-  return "SUCCESS"
-end
-
--- absolute converts a time in ns since the epoch, a u64 or a number, to a daqiri.time; 0 is 0, and other values are nil.
-local function absolute(ns)
-  if ns == 0 then return 0 end
-  if core.whole(ns, 1, 2 ^ 63 - 1) then -- above 2^53, where numbers are multiples of 2 or more, in two parts
-    ns = daqiri.u64(math.floor(ns / 2 ^ 32)) * 2 ^ 32 + ns % 2 ^ 32
-  end
-  if getmetatable(ns) ~= "u64" then return nil end
-  local ok, at = pcall(daqiri.time, ns)
-  return ok and at or nil
-end
-
--- set_packet_tx_time sets the send time in ns since the epoch, like the times of get_packet_rx_timestamp; 0 sends at once.
-function M.set_packet_tx_time(burst, idx, time)
-  local state, status, text = core.sound(burst, 0, idx)
-  if not state then return status, text end
-  local at = absolute(time)
-  if not at then return "INVALID_PARAMETER", ("%s is not a valid time (expected ns since the epoch)"):format(tostring(time)) end
-  state.times, state.finished = state.times or {}, nil
-  state.times[idx + 1] = at
   return "SUCCESS"
 end
 

@@ -39,7 +39,7 @@ typedef struct dqi_dpdk_host {
     int64_t (*now)(const dq_session *s);
     const struct dqi_acts *(*rx_actions_of)(const dq_iface *i, uint64_t order);      // actions.h
     void (*layers_outer)(const dq_rule *r, const struct dqi_acts *a, dq_match *out); // layers.h
-    void (*fault)(dqi_fault faults[DQI_FAULTS], int err, uint64_t n);
+    void (*queue_error)(dqi_queue_error errors[DQI_QUEUE_ERRORS], int err, uint64_t n);
 } dqi_dpdk_host;
 
 typedef struct dqi_dpdk_driver {

@@ -36,7 +36,7 @@ static const dqi_dpdk_host table = {
     .now = dq_now,
     .rx_actions_of = dqi_rx_actions_of,
     .layers_outer = dqi_layers_outer,
-    .fault = dqi_fault_add,
+    .queue_error = dqi_queue_error_add,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

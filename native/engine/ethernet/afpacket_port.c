@@ -203,7 +203,7 @@ static void port_close(dqi_port *p) {
 static int arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
     if (max < 1) return 0;
     int err = dqi_afpacket_ring_error(l->state); // set once after the interface went down
-    if (err != 0) dqi_fault_add(q->faults, err, 1);
+    if (err != 0) dqi_queue_error_add(q->errors, err, 1);
     fds[0] = (struct pollfd){.fd = ((dqi_afpacket_ring *)l->state)->fd, .events = POLLIN};
     return 1;
 }
@@ -216,7 +216,7 @@ static void refresh(dqi_port *p) {
         dqi_add_shared(&p->c.extra[DQ_EXTRA_KERNEL_DROPPED], dqi_afpacket_ring_lost(&s->rings[k]));
     if (p->n_queues == 0 || s->gone || !dqi_afpacket_ring_gone(&s->rings[0])) return;
     s->gone = true;
-    dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
+    dqi_queue_error_add(p->iface->rx[0]->errors, ENODEV, 1);
 }
 
 // Frames still enter the rings after the stop; their timestamps identify the earlier ones. Kernel drops after

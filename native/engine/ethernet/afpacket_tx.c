@@ -66,7 +66,7 @@ static void point(packet_tx *t, const dq_burst *b, uint32_t first, uint32_t n) {
 
 static void lose(dq_queue *q, dq_reason why, int err, uint32_t n) {
     dqi_drop(&q->c, why, n);
-    if (why == DQ_DROP_SEND_ERROR) dqi_fault_add(q->faults, err, n);
+    if (why == DQ_DROP_SEND_ERROR) dqi_queue_error_add(q->errors, err, n);
 }
 
 // Schedules a retry on a busy device; returns true when it has been busy for GIVE_UP_NS.

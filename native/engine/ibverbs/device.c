@@ -255,8 +255,8 @@ void vraw_look(dqi_port *p, dq_queue *q) {
     if (now - v->looked_ns < LOOK_NS) return;
     v->looked_ns = now;
     while (vb.get_async_event(v->ctx, &e) == 0) {
-        if (e.event_type == VB_EVENT_PORT_ERR) dqi_fault_add(q->faults, ENETDOWN, 1);
-        if (e.event_type == VB_EVENT_DEVICE_FATAL) dqi_fault_add(q->faults, ENODEV, 1);
+        if (e.event_type == VB_EVENT_PORT_ERR) dqi_queue_error_add(q->errors, ENETDOWN, 1);
+        if (e.event_type == VB_EVENT_DEVICE_FATAL) dqi_queue_error_add(q->errors, ENODEV, 1);
         vb.ack_async_event(&e);
     }
 }

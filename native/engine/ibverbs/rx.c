@@ -166,7 +166,7 @@ void vraw_fill(dqi_port_queue *l) {
 // Handles a failed receive: its queue pair receives no more.
 static void lose(dqi_port_queue *l, vraw_rx *x, uint32_t slot, int status) {
     free_slot(l->port, x, slot);
-    if (!x->broken && l->reader) dqi_fault_add(l->reader->faults, EIO, 1);
+    if (!x->broken && l->reader) dqi_queue_error_add(l->reader->errors, EIO, 1);
     if (!x->broken)
         dqi_note(l->port->iface->session, "interface %s: device queue %u stopped receiving: %s",
                  l->port->iface->conf.name, l->index, vb_status_text(status));

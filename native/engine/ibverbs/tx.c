@@ -65,7 +65,7 @@ static void settle(dq_queue *q, vraw_tx *t, bool ok, dq_reason why) {
 }
 
 static void fail(dq_queue *q, vraw_tx *t, int status) {
-    dqi_fault_add(q->faults, EIO, 1);
+    dqi_queue_error_add(q->errors, EIO, 1);
     if (t->broken) return;
     t->broken = true;
     dqi_note(q->session, "interface %s: queue %s stopped sending: %s", q->iface->conf.name, q->conf.name,
@@ -159,7 +159,7 @@ int vraw_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     complete(q, t);
     if (t->broken) {
         dqi_drop(&q->c, DQ_DROP_SEND_ERROR, n);
-        dqi_fault_add(q->faults, EIO, n);
+        dqi_queue_error_add(q->errors, EIO, n);
         if (first + n == b->n) dq_burst_unref(b);
         return (int)n;
     }
@@ -176,7 +176,7 @@ int vraw_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
         dqi_gauge_add(&t->inside, made);
         if (posted < made) { // earlier ones complete as flushed, or are settled at the end
             t->broken = true;
-            dqi_fault_add(q->faults, err, made - posted);
+            dqi_queue_error_add(q->errors, err, made - posted);
         }
     }
     complete(q, t);

@@ -72,7 +72,7 @@ static void fail(dqi_rconn *c, const dqi_rdma_sent *w, int status) {
     dqi_addr_text(&c->conn.peer, peer, sizeof peer);
     dqi_note(c->r->iface->session, "interface %s: the connection with %s ends: %s", name, peer,
              vb_status_text(status));
-    if (w->queue) dqi_fault_add(w->queue->faults, error_of(status), 1);
+    if (w->queue) dqi_queue_error_add(w->queue->errors, error_of(status), 1);
     dqi_rconn_break(c, DQ_ESYS - error_of(status));
 }
 

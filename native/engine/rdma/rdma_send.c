@@ -79,7 +79,7 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
         dqi_rdma_settle(dqi_rconn_sent_at(c, c->sent_tail + i), false, DQ_DROP_SEND_ERROR, strerror(err));
     dqi_rconn_posted(c, posted);
     if (posted == made) return k;
-    dqi_fault_add(q->faults, err, made - posted);
+    dqi_queue_error_add(q->errors, err, made - posted);
     dqi_rconn_break(c, DQ_ESYS - err);
     return k;
 }

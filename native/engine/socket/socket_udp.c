@@ -188,7 +188,7 @@ static void brought_none(dqi_sock_rx *r, dqi_sconn *c, int err) {
         if (err == 0) c->quiet = 0;
         if (c->quiet < QUIET_MAX) return;
     }
-    if (c->quiet <= QUIET_MAX) dqi_fault_add(r->queue->faults, err, 1);
+    if (c->quiet <= QUIET_MAX) dqi_queue_error_add(r->queue->errors, err, 1);
     c->quiet = QUIET_MAX + 1;
     r->rest_ns = dq_now(r->queue->session) + REST_NS;
 }

@@ -184,7 +184,7 @@ static int send_some(udp_out *o, uint32_t i, uint32_t k, uint32_t *failed) {
         return 0;
     }
     dqi_drop(c, DQ_DROP_SEND_ERROR, 1);
-    dqi_fault_add(o->q->faults, err, 1);
+    dqi_queue_error_add(o->q->errors, err, 1);
     return 1;
 }
 

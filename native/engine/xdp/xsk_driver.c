@@ -271,7 +271,7 @@ static void xsk_refresh(dqi_port *p) {
     follow(&p->c.dropped[DQ_DROP_DROP_ALL], &x->drop_all, n.dropped);
     if (x->gone || !is_gone(x)) return;
     x->gone = true;
-    dqi_fault_add(p->iface->rx[0]->faults, ENODEV, 1);
+    dqi_queue_error_add(p->iface->rx[0]->errors, ENODEV, 1);
 }
 
 // Frames have no timestamps, so the ring positions at the stop separate earlier from later frames.

@@ -130,7 +130,7 @@ int xsk_arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max) {
     socklen_t len = sizeof err;
     if (max < 2) return 0;
     if (getsockopt(p->watch, SOL_SOCKET, SO_ERROR, &err, &len) == 0 && err != 0)
-        dqi_fault_add(q->faults, err, 1);
+        dqi_queue_error_add(q->errors, err, 1);
     fds[0] = (struct pollfd){.fd = ((const xsk_socket *)l->state)->fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = p->watch}; // for its error
     return l->index == 0 ? 2 : 1;

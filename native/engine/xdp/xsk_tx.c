@@ -55,7 +55,7 @@ static void kick(dq_queue *q, xsk_socket *x) {
             continue;
         }
         if (errno == EBUSY || errno == ENOBUFS) return;
-        dqi_fault_add(q->faults, errno, 1);
+        dqi_queue_error_add(q->errors, errno, 1);
         return;
     }
 }
@@ -169,7 +169,7 @@ static uint32_t put_all(dq_queue *q, const xsk_port *p, xsk_socket *x, const dq_
 
 static int lose(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, int err) {
     dqi_drop(&q->c, DQ_DROP_SEND_ERROR, n);
-    dqi_fault_add(q->faults, err, n);
+    dqi_queue_error_add(q->errors, err, n);
     if (first + n == b->n) dq_burst_unref(b);
     return (int)n;
 }

@@ -141,14 +141,14 @@ func readHistogram(to *stats.Histogram, from *native.Histogram) {
 // Errors returns the errors of the queues' sockets.
 func Errors(n *native.Session) []stats.QueueError {
 	var list []stats.QueueError
-	found := n.Faults()
+	found := n.QueueErrors()
 	for i := range found {
 		list = append(list, queueError(&found[i]))
 	}
 	return list
 }
 
-func queueError(n *native.Fault) stats.QueueError {
+func queueError(n *native.QueueError) stats.QueueError {
 	f := stats.QueueError{Send: n.Send(), Times: n.N, Text: "other errors"}
 	line := stats.Line{Kind: stats.Rx, Name: n.Name(), QueueID: int(n.QueueID)}
 	if f.Send {

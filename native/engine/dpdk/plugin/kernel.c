@@ -111,7 +111,8 @@ void kernel_refresh(dqi_port *p, dpdk_port *d) {
     if (d->info.if_index == 0) return;
     dqi_add_shared(&p->c.extra[DQ_EXTRA_KERNEL_DROPPED], lost(d));
     int state = kernel_state(d);
-    if (state != d->state && state != 0 && p->iface->n_rx > 0) host->fault(p->iface->rx[0]->faults, state, 1);
+    if (state != d->state && state != 0 && p->iface->n_rx > 0)
+        host->queue_error(p->iface->rx[0]->errors, state, 1);
     d->state = state;
     uint32_t mtu = kernel_mtu(d);
     if (mtu > 0) atomic_store_explicit(&d->max_frame, mtu + FRAME_EXTRA, memory_order_relaxed);

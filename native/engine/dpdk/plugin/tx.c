@@ -243,7 +243,7 @@ static int wait(dq_queue *q, const dpdk_port *d, dq_burst *b, uint32_t first, ui
     int state = kernel_state(d);
     if (state == 0) return 0;
     host->drop(&q->c, DQ_DROP_SEND_ERROR, n);
-    host->fault(q->faults, state, n);
+    host->queue_error(q->errors, state, n);
     if (first + n == b->n) host->unref(b);
     return (int)n;
 }

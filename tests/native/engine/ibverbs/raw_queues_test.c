@@ -285,8 +285,8 @@ static void receive_failed(void) {
     for (uint32_t s = 0; s < 2; s++)
         DQ_EQ(dqi_region_level(b.in[s]), level[s] + 2);
     check_pieces(out, 2, SLOT, 100, true);
-    DQ_EQ(atomic_load(&b.rx[0][0]->faults[0].err), EIO);
-    DQ_EQ(dqi_get(&b.rx[0][0]->faults[0].n), 1);
+    DQ_EQ(atomic_load(&b.rx[0][0]->errors[0].err), EIO);
+    DQ_EQ(dqi_get(&b.rx[0][0]->errors[0].n), 1);
     DQ_CHECK(rx.broken);
     close_rx();
 }

@@ -39,8 +39,8 @@ static void knock(server *s) {
 
 // How often direction dir met err; every error has to name its queue.
 static uint64_t faults(const server *s, dq_dir dir, int err) {
-    dq_fault f[16];
-    uint32_t n = dq_faults(s->r.s, f, 16);
+    dq_queue_error f[16];
+    uint32_t n = dq_queue_errors(s->r.s, f, 16);
     uint64_t times = 0;
     for (uint32_t k = 0; k < n && k < 16; k++) {
         DQ_CHECK(strcmp(f[k].name, "udp") == 0);
@@ -115,7 +115,7 @@ static void error_queue_is_emptied(void) {
     RIG_UNTIL(&s.r, poll(&p, 1, 0) == 0);
     expect_rest(&s);
     knock(&s);
-    DQ_EQ(dq_faults(s.r.s, NULL, 0), 0);
+    DQ_EQ(dq_queue_errors(s.r.s, NULL, 0), 0);
     done(&s);
 }
 
@@ -192,16 +192,16 @@ static void pause_has_an_end(void) {
 }
 
 static void kinds_are_bounded(void) {
-    dqi_fault f[DQI_FAULTS] = {0};
+    dqi_queue_error f[DQI_QUEUE_ERRORS] = {0};
     for (int round = 0; round < 2; round++)
         for (int err = 1; err <= 10; err++)
-            dqi_fault_add(f, err, (uint64_t)err);
-    for (int k = 0; k < DQI_FAULTS - 1; k++) {
+            dqi_queue_error_add(f, err, (uint64_t)err);
+    for (int k = 0; k < DQI_QUEUE_ERRORS - 1; k++) {
         DQ_EQ(atomic_load(&f[k].err), k + 1);
         DQ_EQ(dqi_get(&f[k].n), 2 * (k + 1));
     }
-    DQ_EQ(atomic_load(&f[DQI_FAULTS - 1].err), DQ_FAULT_OTHERS);
-    DQ_EQ(dqi_get(&f[DQI_FAULTS - 1].n), 2 * (6 + 7 + 8 + 9 + 10));
+    DQ_EQ(atomic_load(&f[DQI_QUEUE_ERRORS - 1].err), DQ_OTHER_ERRORS);
+    DQ_EQ(dqi_get(&f[DQI_QUEUE_ERRORS - 1].n), 2 * (6 + 7 + 8 + 9 + 10));
 }
 
 int main(int argc, char **argv) {
