@@ -222,6 +222,7 @@ const (
 type KernelArg struct {
 	Kind  ArgKind
 	Value uint64
+	row   uint32 // 1 + number of the region to which Value is an address; 0: none
 	Array Array
 	Words []uint64
 	Burst Burst // for launches; a stage uses the burst that it received
@@ -240,7 +241,7 @@ func (g Grid) c() (c C.dq_grid) {
 func kernelArgs(args []KernelArg, pin *runtime.Pinner) *C.dq_kernel_arg {
 	c := make([]C.dq_kernel_arg, len(args)+1)
 	for i, a := range args {
-		c[i] = C.dq_kernel_arg{kind: C.int32_t(a.Kind), value: C.uint64_t(a.Value), array: a.Array.c, n_words: C.uint64_t(len(a.Words)), b: a.Burst.c}
+		c[i] = C.dq_kernel_arg{kind: C.int32_t(a.Kind), value: C.uint64_t(a.Value), row: C.uint32_t(a.row), array: a.Array.c, n_words: C.uint64_t(len(a.Words)), b: a.Burst.c}
 		if len(a.Words) > 0 {
 			pin.Pin(first(a.Words))
 			c[i].words = (*C.uint64_t)(first(a.Words))

@@ -24,7 +24,29 @@ const (
 	MaxGNSems    = int(C.DQ_GN_SEMS)
 	MaxGNWriters = int(C.DQ_GN_WRITERS)
 	MaxGNRegions = int(C.DQ_GN_REGIONS)
+	MaxGNObjects = int(C.DQ_GN_OBJECTS)
 )
+
+// GNObject is an object of a kernel: a transmit ring, perhaps with a receive ring; a receive ring; or buffers. It mirrors dq_gn_object.
+type GNObject struct {
+	TX, RX       int // numbers of rings, from 1; both 0: buffers
+	Region       Region
+	Peer         int // of buffers without Region: which of Peers
+	Offset       uint64
+	Bytes, Count int // of each buffer, and how many
+}
+
+func (o GNObject) c() C.dq_gn_object {
+	kind := C.GN_OBJECT_TX
+	switch {
+	case o.TX == 0 && o.RX == 0:
+		kind = C.GN_OBJECT_BUFFERS
+	case o.TX == 0:
+		kind = C.GN_OBJECT_RX
+	}
+	return C.dq_gn_object{kind: C.uint32_t(kind), tx: C.uint32_t(o.TX), rx: C.uint32_t(o.RX), region: o.Region.c, peer: C.uint32_t(o.Peer),
+		offset: C.uint64_t(o.Offset), bytes: C.uint32_t(o.Bytes), count: C.uint32_t(o.Count)}
+}
 
 // gnOps are the operations of transmit rings by their names in scripts, in the order of gn_op.
 var gnOps = []string{"nop", "send", "put", "get", "add", "copy", "file"}
@@ -45,6 +67,7 @@ type GNConf struct {
 	Conn                       uint32   // 0: none; else Peers are the regions that its peer lends
 	Peers                      []Remote // numbered after all regions
 	Writers                    []Stage  // of files
+	Objects                    []GNObject
 	Sems                       int
 	Policy                     Policy
 	LimitNS, SilenceNS         int64
@@ -83,6 +106,10 @@ func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	for i, w := range conf.Writers {
 		c.writers[i] = w.c
 	}
+	c.n_objects = C.uint32_t(len(conf.Objects))
+	for i, o := range conf.Objects {
+		c.objects[i] = o.c()
+	}
 	for _, op := range conf.Ops {
 		c.ops |= 1 << slices.Index(gnOps, op)
 	}
@@ -111,6 +138,22 @@ func (g GN) RegionArg(r Region) (KernelArg, bool) {
 // PeerArg returns the argument with the number of the k-th region that the connection's peer lends.
 func (g GN) PeerArg(k int) KernelArg {
 	return KernelArg{Kind: ArgNumber, Value: uint64(C.dq_gn_peer(g.c, C.uint32_t(k)))}
+}
+
+// ObjectArg returns the argument with the address of object k.
+func (g GN) ObjectArg(k int) KernelArg {
+	return KernelArg{Kind: ArgNumber, Value: uint64(C.dq_gn_object_at(g.c, C.uint32_t(k)))}
+}
+
+// ExitArg returns the argument with the address of the word that becomes 1 when the kernel's waits are ended.
+func (g GN) ExitArg() KernelArg {
+	return KernelArg{Kind: ArgNumber, Value: uint64(C.dq_gn_abort_at(g.c))}
+}
+
+// AddressArg returns the argument with the kernel's address of an offset of a region, given by its number; a peer's memory begins at 0.
+func (g GN) AddressArg(number KernelArg, offset uint64) KernelArg {
+	base := uint64(C.dq_gn_base(g.c, C.uint32_t(number.Value)))
+	return KernelArg{Kind: ArgNumber, Value: base + offset, row: uint32(number.Value) + 1}
 }
 
 // Start starts the kernel; the operation, of one part, ends with it.

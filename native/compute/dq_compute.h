@@ -95,6 +95,7 @@ typedef enum dq_arg_kind {
 typedef struct dq_kernel_arg {
     int32_t kind; // dq_arg_kind
     uint64_t value;
+    uint32_t row; // number of a persistent kernel: 1 + the region to which value is an address; 0: none
     dq_array *array;
     const uint64_t *words;
     uint64_t n_words;

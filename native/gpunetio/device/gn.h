@@ -166,6 +166,7 @@ GN_FN void gn_relay_tx(const gn_side *s, const gn_tx_row *r) {
     gn_u64 accepted = gn_load(&from->accepted), completed = gn_load(&from->completed);
     gn_poke(&to->dropped, gn_peek(&from->dropped));
     gn_poke(&to->error, gn_peek(&from->error));
+    gn_poke(&to->failed, gn_peek(&from->failed));
     gn_poke(&to->epoch, gn_peek(&from->epoch));
     gn_store(&to->accepted, accepted);
     gn_store(&to->completed, completed);

@@ -103,10 +103,54 @@ static void lay_sems(uint8_t *block, gn_context *p, const gn_context_conf *conf,
     }
 }
 
+// Fills the parts of an object that lead to a ring, in pairs: the ring and its completions.
+static void to_ring(gn_part *part, gn_u64 row, uint32_t number, uint32_t slots, gn_u64 table) {
+    for (uint32_t k = 0; k < 2; k++)
+        part[k] =
+            (gn_part){.back = part[k].back, .row = row, .number = number, .size = slots, .mask = slots - 1};
+    part[0].table = table;
+}
+
+static gn_object object_of(const gn_context *p, const gn_context_conf *conf, const gn_object_conf *c,
+                           uint64_t at, uint64_t *end) {
+    gn_object o = {0};
+    for (uint32_t k = 0; k < 4; k++)
+        o.part[k].back = at + k * sizeof(gn_part);
+    if (c->kind == GN_OBJECT_BUFFERS) {
+        o.part[0].row = c->place;
+        o.part[0].number = c->count;
+        o.part[0].size = c->bytes;
+    } else {
+        uint32_t first = c->kind == GN_OBJECT_RX ? 0 : 2;
+        if (c->tx) {
+            uint32_t slots = conf->tx[c->tx - 1].slots;
+            to_ring(o.part, p->tx + (c->tx - 1) * sizeof(gn_tx_row), c->tx, slots,
+                    take(end, slots * GN_TX_TABLE_WORDS * sizeof(gn_u64)));
+        }
+        if (c->rx) {
+            uint32_t slots = conf->rx[c->rx - 1].slots;
+            to_ring(o.part + first, p->rx + (c->rx - 1) * sizeof(gn_rx_row), c->rx, slots,
+                    first ? take(end, slots * GN_RX_TABLE_WORDS * sizeof(gn_u64)) : 0);
+        }
+    }
+    return o;
+}
+
+static void lay_objects(uint8_t *block, gn_context *p, const gn_context_conf *conf, uint64_t *end) {
+    p->objects = take(end, conf->n_objects * sizeof(gn_object));
+    for (uint32_t k = 0; k < conf->n_objects; k++) {
+        uint64_t at = p->objects + k * sizeof(gn_object);
+        gn_object o = object_of(p, conf, &conf->objects[k], at, end);
+        if (block) memcpy(block + at, &o, sizeof o);
+    }
+}
+
 // Lays out the block; block NULL: only computes its size.
 static uint64_t lay(uint8_t *block, const gn_context_conf *conf) {
     gn_context p = {.abi = GN_ABI, .n_tx = conf->n_tx, .n_rx = conf->n_rx, .n_sems = conf->n_sems};
     p.n_regions = conf->n_regions;
+    p.n_objects = conf->n_objects;
+    p.start_ns = conf->start_ns;
     p.limit_ns = conf->limit_ns;
     uint64_t end = 0;
     take(&end, sizeof p);
@@ -116,6 +160,7 @@ static uint64_t lay(uint8_t *block, const gn_context_conf *conf) {
     lay_tx(block, &p, conf, &end);
     lay_rx(block, &p, conf, &end);
     lay_sems(block, &p, conf, &end);
+    lay_objects(block, &p, conf, &end);
     p.bytes = (end + 4095) / 4096 * 4096;
     if (!block) return p.bytes;
     if (conf->n_regions > 0) memcpy(block + p.regions, conf->regions, conf->n_regions * sizeof(gn_region));

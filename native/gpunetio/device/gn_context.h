@@ -13,12 +13,22 @@ typedef struct gn_ring_conf {
     bool single;    // receive ring: each packet has one descriptor
 } gn_ring_conf;
 
+typedef struct gn_object_conf {
+    uint32_t kind;         // gn_object_kind
+    uint32_t tx, rx;       // numbers of rings, from 1; 0: none
+    uint64_t place;        // of buffers: the first one
+    uint32_t bytes, count; // of each, and how many
+} gn_object_conf;
+
 typedef struct gn_context_conf {
     const gn_ring_conf *tx, *rx, *sems;
     uint32_t n_tx, n_rx, n_sems;
     const gn_region *regions;
     uint32_t n_regions;
+    const gn_object_conf *objects;
+    uint32_t n_objects;
     uint64_t limit_ns; // default limit of waits
+    uint64_t start_ns; // the session's start in ns since 1970
     uint64_t epoch;    // life of the context, from 1: incremented each time a kernel is restarted
 } gn_context_conf;
 

@@ -24,7 +24,7 @@
 #include "gpunetio/device/gn_base.h"
 
 // Changes with every change of the layout visible to kernels. Low half: sizes of slot and descriptor.
-#define GN_ABI 0x676e000200400020ull
+#define GN_ABI 0x676e000300400020ull
 
 #define GN_LAP        (1ull << 63)
 #define GN_LEAST_LOG2 1  // slots of a ring: from 2 ...
@@ -101,7 +101,8 @@ typedef struct gn_tx_state { // proxy; one line
     gn_u64 dropped;   // number of rejected or failed ones
     gn_u64 error;     // the last of these: gn_error
     gn_u64 epoch;     // life of the ring, from 1; top bit GN_BROKEN_RING: no more slots are accepted
-    gn_u64 spare[3];
+    gn_u64 failed;    // ticket + 1 of the first of these; 0: none
+    gn_u64 spare[2];
 } gn_tx_state;
 
 #define GN_BROKEN_RING (1ull << 63)
@@ -173,7 +174,7 @@ typedef struct gn_tx_row { // 128 B
     gn_u32 ops;            // bit k: accepts gn_op k
     gn_u32 queue;          // queue number in errors
     gn_u32 spare32;
-    gn_u64 back; // offset from the header to the row, so that a row leads to its context (doca_gpu.h)
+    gn_u64 back; // offset from the header to the row, so that a row leads to its context
     gn_u64 spare[6];
 } gn_tx_row;
 
@@ -209,6 +210,26 @@ typedef struct gn_region { // 32 B
     gn_u64 spare;
 } gn_region;
 
+// An object is what a kernel gets as a pointer to a queue or an array of buffers, and owns. Its parts lead to
+// rings: transmit; its completions; receive; its completions.
+typedef struct gn_part { // 128 B
+    gn_u64 back;         // offset from the header to this part
+    gn_u64 row;          // its ring's row, 0: none. Buffers: place of the first one
+    gn_u32 number;       // ring, from 1. Buffers: how many
+    gn_u32 size, mask;   // slots of the ring, and this less 1. Buffers: bytes of each
+    gn_u32 spare;
+    gn_u64 table;     // the kernel's words per slot, GN_TABLE_WORDS each; 0: none
+    gn_u64 words[11]; // the kernel's
+} gn_part;
+
+typedef struct gn_object { // 512 B
+    gn_part part[4];
+} gn_object;
+
+enum gn_object_kind { GN_OBJECT_TX, GN_OBJECT_RX, GN_OBJECT_BUFFERS };
+
+#define GN_TX_TABLE_WORDS 1     // part 0
+#define GN_RX_TABLE_WORDS 10    // part 2: a posted receive, 2 words, and its completion
 typedef struct gn_proxy_words { // proxy; one line
     gn_u64 abort;               // not 0: all waits end
     gn_u64 beat;                // incremented in each round of the proxy
@@ -229,7 +250,10 @@ typedef struct gn_context { // 256 B, at the start of the block
     gn_u64 tx, rx, sems, regions; // rows
     gn_u64 proxy, proxy_source;   // gn_proxy_words, as in gn_tx_row
     gn_u64 limit_ns;              // default limit of waits
-    gn_u64 spare[20];
+    gn_u64 objects;               // gn_object[n_objects]
+    gn_u64 start_ns;              // the session's start in ns since 1970
+    gn_u32 n_objects, spare32;
+    gn_u64 spare[17];
 } gn_context;
 
 // ---- helpers for both sides -------------------------------------------------------------------------------

@@ -122,6 +122,15 @@ uint32_t dqi_gn_row(const dq_gn *g, const dq_region *r) {
 
 int dq_gn_region(const dq_gn *g, const dq_region *r) { return (int)dqi_gn_row(g, r); }
 
+uint64_t dq_gn_object_at(const dq_gn *g, uint32_t k) {
+    const gn_context *p = (const gn_context *)(const void *)g->block;
+    return (uintptr_t)g->block + p->objects + k * sizeof(gn_object);
+}
+
+uint64_t dq_gn_abort_at(const dq_gn *g) { return (uintptr_t)&g->proxy->abort; }
+
+uint64_t dq_gn_base(const dq_gn *g, uint32_t row) { return g->regions[row].base; }
+
 uint32_t dq_gn_peer(const dq_gn *g, uint32_t k) { return g->n_regions - g->n_peers + k; }
 
 static void add_region(dq_gn *g, dq_region *r, uint32_t rights) {
@@ -279,8 +288,33 @@ static int make_block(dq_gn *g, const gn_context_conf *pc, dq_diag *diag) {
     return dqi_shared_new(g->apart ? NULL : g->gpu, &g->bytes, &g->block, g->what, diag);
 }
 
+// Converts the configured objects. INVALID_PARAMETER: an object of a ring or region that the kernel lacks.
+static int make_objects(const dq_gn *g, gn_object_conf *out, dq_diag *diag) {
+    for (uint32_t k = 0; k < g->conf.n_objects; k++) {
+        const dq_gn_object *o = &g->conf.objects[k];
+        uint32_t row = o->region ? dqi_gn_row(g, o->region) : dq_gn_peer(g, o->peer);
+        if (o->tx > g->conf.n_tx || o->rx > g->conf.n_rx)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: %s ring %u: it has %u", g->what,
+                            o->tx > g->conf.n_tx ? "transmit" : "receive",
+                            o->tx > g->conf.n_tx ? o->tx : o->rx,
+                            o->tx > g->conf.n_tx ? g->conf.n_tx : g->conf.n_rx);
+        if (o->kind == GN_OBJECT_BUFFERS && row >= g->n_regions)
+            return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                            "%s: memory region %s was not given to it; hint: regions = { \"%s\" }", g->what,
+                            o->region->conf.name, o->region->conf.name);
+        out[k] = (gn_object_conf){.kind = o->kind,
+                                  .tx = o->tx,
+                                  .rx = o->rx,
+                                  .place = gn_place(row, o->offset),
+                                  .bytes = o->bytes,
+                                  .count = o->count};
+    }
+    return DQ_OK;
+}
+
 int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
     const dq_gn_conf *conf = &g->conf;
+    gn_object_conf objects[DQ_GN_OBJECTS];
     gn_ring_conf tx[DQ_GN_RINGS], rx[DQ_GN_RINGS], sems[DQ_GN_SEMS];
     for (uint32_t k = 0; k < DQ_GN_SEMS; k++) {
         sems[k] = (gn_ring_conf){.slots = conf->sem_slots, .first = conf->first};
@@ -300,9 +334,13 @@ int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
                                 .n_sems = conf->n_sems,
                                 .regions = g->regions,
                                 .n_regions = g->n_regions,
+                                .objects = objects,
+                                .n_objects = conf->n_objects,
                                 .limit_ns = conf->limit_ns,
+                                .start_ns = (uint64_t)dq_start_ns(g->session),
                                 .epoch = 1};
-    int err = g->block ? DQ_OK : make_block(g, &pc, diag);
+    int err = make_objects(g, objects, diag);
+    if (err == DQ_OK && !g->block) err = make_block(g, &pc, diag);
     if (err != DQ_OK) return err;
     gn_context_make(g->block, &pc);
     copy_rows(g, conf);

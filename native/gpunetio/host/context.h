@@ -61,6 +61,7 @@ typedef struct dqi_gn_tx {
     uint64_t flying, most_flying; // bytes in flights
     int64_t deficit;              // bytes it may still submit in this round
     uint64_t copied;              // bytes of the copy at `accepted` done so far
+    uint64_t failed;              // ticket + 1 of the first that failed; 0: none
     uint32_t missed;              // polls that did not find the ticket at `accepted`
     int64_t hole_ns;              // since when others wait behind a missing ticket; 0: none
     dqi_counters c;

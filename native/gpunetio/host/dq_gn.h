@@ -15,7 +15,19 @@ typedef struct dq_gn dq_gn;
 #define DQ_GN_REGIONS 32
 #define DQ_GN_SEMS    64
 #define DQ_GN_WRITERS 16
+#define DQ_GN_OBJECTS 64
 #define DQ_GN_BLOCK   (UINT64_C(1) << 20) // maximum bytes of a context's block
+
+// An object of the kernel (gn_object of gpunetio/device/gn_ring.h): a transmit ring, perhaps with a receive
+// ring; a receive ring; or buffers in a region or a peer's memory.
+typedef struct dq_gn_object {
+    uint32_t kind;     // gn_object_kind
+    uint32_t tx, rx;   // numbers of rings, from 1; 0: none
+    dq_region *region; // of buffers; NULL: the peer's with number `peer`
+    uint32_t peer;
+    uint64_t offset;       // of the first one
+    uint32_t bytes, count; // of each, and how many
+} dq_gn_object;
 
 typedef struct dq_gn_conf {
     const char *name;                            // of the kernel, in errors and of the rings' ledger lines
@@ -33,6 +45,8 @@ typedef struct dq_gn_conf {
     uint32_t n_peers;
     dq_stage *writers[DQ_GN_WRITERS]; // file writers, by their number in the kernel
     uint32_t n_writers;
+    dq_gn_object objects[DQ_GN_OBJECTS];
+    uint32_t n_objects;
     int32_t policy;    // dq_policy of full receive rings
     uint64_t limit_ns; // default limit of the kernel's waits
     bool timers;       // record histograms of operation times
@@ -49,6 +63,11 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
 int dq_gn_region(const dq_gn *g, const dq_region *r);
 // Returns the same for the k-th region lent by the connection's peer.
 uint32_t dq_gn_peer(const dq_gn *g, uint32_t k);
+// Returns the address of an object in the kernel, and of the word that becomes 1 when its waits are ended.
+uint64_t dq_gn_object_at(const dq_gn *g, uint32_t k);
+uint64_t dq_gn_abort_at(const dq_gn *g);
+// Returns the kernel's address of a region by its number; 0 for a peer's.
+uint64_t dq_gn_base(const dq_gn *g, uint32_t row);
 // Checks that all blocks of the grid can run concurrently, as persistent kernels require.
 int dq_gn_check_grid(const char *what, const dq_kernel *k, const dq_grid *grid, dq_diag *diag);
 // Starts the kernel, once: args are as for a launch; an argument DQ_ARG_NUMBER with value DQ_GN_PORT becomes

@@ -15,7 +15,7 @@ void dqi_gn_break(dq_gn *g) {
 // Resets the ring; submitted bursts are sent, without completion.
 static void empty_tx(dqi_gn_tx *t) {
     t->first_flight = t->n_flights = 0;
-    t->flying = t->copied = 0;
+    t->flying = t->copied = t->failed = 0;
     t->deficit = t->hole_ns = 0;
     atomic_store(&t->completed, atomic_load(&t->accepted));
     atomic_store(&t->fault, 0);

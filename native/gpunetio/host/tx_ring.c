@@ -57,6 +57,8 @@ static dq_reason reason_of(int fault) {
 static void tell_fault(dqi_gn_tx *t, int fault, uint64_t ticket) {
     atomic_store_explicit(&t->fault, (uint32_t)fault, memory_order_relaxed);
     gn_poke(&t->state->dropped, dqi_get(&t->refused));
+    if (t->failed == 0) t->failed = ticket + 1;
+    gn_poke(&t->state->failed, t->failed);
     gn_store(&t->state->error, gn_error((gn_u32)fault, ticket));
 }
 

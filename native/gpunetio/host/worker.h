@@ -21,7 +21,8 @@ typedef struct dqi_worker_gpu {
     int32_t number;
     uint32_t n_pieces;
     uint64_t pieces[DQI_WORKER_PIECES]; // bytes of each; the worker maps it at any address
-    uint8_t of_arg[DQ_MAX_KERNEL_ARGS]; // 1 + the piece of a pointer argument; 0: none
+    uint8_t of_arg[DQ_MAX_KERNEL_ARGS]; // 1 + the piece of a pointer argument, to which its value is added;
+                                        // 0: none
     uint8_t of_row[DQI_GN_ROWS];        // the same for the rows of the context's regions
     char entry[256];
 } dqi_worker_gpu;

@@ -40,7 +40,7 @@ static void reach_pieces(dqi_gpu *g, dqi_worker_plan *p, const int *files) {
         at[1 + k] = m.at;
     }
     for (uint32_t k = 0; k < p->n_args; k++)
-        if (p->gpu.of_arg[k]) p->values[k] = at[p->gpu.of_arg[k]];
+        if (p->gpu.of_arg[k]) p->values[k] += at[p->gpu.of_arg[k]];
     for (uint32_t k = 0; k < context->n_regions; k++)
         if (p->gpu.of_row[k]) rows[k].base = at[p->gpu.of_row[k]];
 }

@@ -50,9 +50,18 @@ static int add_array(dqi_worker_kit *kit, const dq_gn *g, const dq_kernel_arg *a
         add_shared(&kit->plan, a->cpu, a->mapped);
         return DQ_OK;
     }
+    kit->plan.values[k] = 0;
     for (uint32_t i = 0; i < k && !of[k]; i++)
         if (args[i].kind == DQ_ARG_ARRAY && args[i].array == a) of[k] = of[i];
     return of[k] ? DQ_OK : add_piece(kit, &a->memory, g->what, &of[k], diag);
+}
+
+// An address in a piece of a GPU's memory is passed as an offset.
+static void add_address(dqi_worker_kit *kit, const dq_gn *g, const dq_kernel_arg *args, uint32_t k) {
+    uint32_t row = args[k].row - 1;
+    if (args[k].row == 0 || !g->bound[row] || g->bound[row]->cpu) return;
+    kit->plan.gpu.of_arg[k] = kit->plan.gpu.of_row[row];
+    kit->plan.values[k] = args[k].value - g->regions[row].base;
 }
 
 static int add_kernel(dqi_worker_kit *kit, const dq_gn *g, const dq_kernel *k, dq_diag *diag) {
@@ -92,7 +101,10 @@ int dqi_worker_pack(const dq_gn *g, const dq_kernel *k, const dq_grid *grid, con
     for (uint32_t i = 0; i < g->n_regions && err == DQ_OK; i++)
         if (g->bound[i]) err = add_region(out, g, i, diag);
     for (uint32_t i = 0; i < n && err == DQ_OK; i++)
-        if (args[i].kind == DQ_ARG_ARRAY) err = add_array(out, g, args, i, diag);
+        if (args[i].kind == DQ_ARG_ARRAY)
+            err = add_array(out, g, args, i, diag);
+        else
+            add_address(out, g, args, i);
     return err;
 }
 
