@@ -6,8 +6,8 @@ import (
 	"github.com/daqiri/daqiri-run/native/gpunetio/device"
 )
 
-// KernelHeaders returns the headers that a kernel's source may include, by include name: "gn.h" and "doca_gpu.h", with those that
-// they include ("gpunetio/device/gn_ring.h").
+// KernelHeaders returns the headers that a kernel's source may include, by include name: "gn.h", with those that it includes
+// ("gpunetio/device/gn_ring.h").
 func KernelHeaders() map[string]string {
 	names, err := fs.Glob(device.Headers, "*.h")
 	if err != nil {
@@ -20,9 +20,7 @@ func KernelHeaders() map[string]string {
 			panic(err) // embedded in the program
 		}
 		headers["gpunetio/device/"+name] = string(text)
-		if name == "gn.h" || name == "doca_gpu.h" {
-			headers[name] = string(text)
-		}
 	}
+	headers["gn.h"] = headers["gpunetio/device/gn.h"]
 	return headers
 }

@@ -1,6 +1,9 @@
 package manual
 
 import (
+	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/kernel/doca"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 )
 
@@ -20,13 +23,22 @@ func gpunetioParts() []Part {
 		}
 		names.Rows = append(names.Rows, []string{"`" + n.Name + "`", same, n.Here})
 	}
+	functions := &Table{Columns: []string{"header", "state", "functions", "what is different"}}
+	for _, f := range doca.Functions() {
+		functions.Rows = append(functions.Rows, []string{"`" + f.Header + "`", f.State, "`" + strings.Join(f.Names, "`, `") + "`", f.Note})
+	}
 	return []Part{
 		{Words: "Kernels that send and receive ([kernels](kernels.md)) post into rings in pinned memory. A proxy on the CPU passes what they post to an engine, so no NIC " +
 			"is needed that a GPU can ring. `daqiri-run inspect` prints the first table for a configuration that asks for GPUNetIO (`engine: gpunetio`, `gpunetio.tx_kernel`)."},
 		{Table: features},
 		{Head: "names"},
-		{Words: "`doca_gpu.h` has functions of DOCA's names; of others `gn.h`, the script or a shipped script does the same:"},
+		{Words: "Headers of DOCA's names have its device functions, listed below; for other names `gn.h`, the script or a shipped script does the same:"},
 		{Table: names},
+		{Head: "device functions"},
+		{Words: "Sources written for DOCA compile unchanged: the headers have its file names, functions of the host that launch kernels are left out, and `entry` may name an instance " +
+			"of a template (`put_bw<DOCA_GPUNETIO_VERBS_EXEC_SCOPE_WARP>`). Both dialects are one: options of a call at run time, and template parameters. Here: does what it does there. " +
+			"Nothing: accepted, as there is nothing to do without a NIC's registers. Impossible: a call is an error of the compiler."},
+		{Table: functions},
 		{Words: "Kernels are compiled by NVRTC and by the host's compiler. Tests run them on the host; all shipped scripts `gn_*` also ran on an H100, and their checks passed ([figures](measurements.md#kernels-that-send-and-receive-h100-2026-11-26))."},
 	}
 }

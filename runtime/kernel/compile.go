@@ -59,7 +59,7 @@ func (c compiler) options() []string {
 	if runtime.GOARCH == "arm64" { // otherwise a constructor of libgcc detects the processor's features
 		language = append(language, "-mno-outline-atomics")
 	}
-	return append(language, "-O2", "-fPIC", "-shared", "-nostartfiles", "-w", "-iquote", ".")
+	return append(language, "-O2", "-fPIC", "-shared", "-nostartfiles", "-w", "-fno-strict-aliasing", "-I", ".")
 }
 
 // systemFolders are the usual folders of compilers and headers, and the loader's cache.
@@ -102,7 +102,7 @@ func (s *Source) compile(dir, at, text string, c compiler) error {
 	if err := os.WriteFile(filepath.Join(dir, "kernel.cu"), []byte(text), 0o600); err != nil {
 		return err
 	}
-	if err := writeHeaders(dir, headersOf(s.Text)); err != nil {
+	if err := writeHeaders(dir, s.hostHeaders()); err != nil {
 		return err
 	}
 	theirs, ours, err := os.Pipe()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/kernel/doca"
 )
 
 //go:embed device.h
@@ -36,7 +37,7 @@ func (s *Source) buildDevice() (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.fromPTX(ptx, name, all[s.Entry])
+	return s.fromPTX(ptx, name, all[template(s.Entry)])
 }
 
 // ptx returns the PTX of the source from NVRTC or the cache.
@@ -47,7 +48,13 @@ func (s *Source) ptx(f folder) (ptx, name string, err error) {
 	}
 	text := fmt.Sprintf("%s%s#line %d %q\n%s\n", deviceHeader, typesHeader, s.Line, s.File, s.Text)
 	options := []string{fmt.Sprintf("--gpu-architecture=compute_%d", arch), "--std=c++17"}
-	headers := headersOf(s.Text)
+	if docaNamed.MatchString(s.Text) {
+		options[1] = "--std=c++20" // designated initializers
+	}
+	headers := s.headers()
+	for _, name := range doca.System {
+		headers[name] = ""
+	}
 	path := f.path(key(append(options, version, s.Entry, text, joined(headers))...), ".ptx")
 	if kept, err := os.ReadFile(path); err == nil {
 		if first, rest, ok := strings.Cut(string(kept), "\n"); ok && strings.HasPrefix(first, nameLine) {

@@ -40,7 +40,7 @@ func (s *Source) hostText(params []declared, plain bool) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "#define DQ_FIBERS %d\n#define DQ_RINGS %d\n%s%s%s#line %d %q\n%s\n#line 1 \"daqiri-run\"\n", fibers, rings, hostHeader, typesHeader, noAssembly,
-		s.Line, s.File, text)
+		s.Line, s.File, forHost(text))
 	b.WriteString("struct dq_params {\n")
 	for i, p := range params {
 		fmt.Fprintf(&b, "%s;\n", renamed(p, i))
@@ -94,7 +94,7 @@ func (s *Source) buildHost() (*Kernel, error) {
 	}
 	defer f.close()
 	text := s.hostText(params, c.plain)
-	path := f.path(key(append(c.options(), c.identity(), text, joined(headersOf(s.Text)))...), ".so")
+	path := f.path(key(append(c.options(), c.identity(), text, joined(s.headers()))...), ".so")
 	n, err := s.load(f, path, text, c)
 	if err != nil {
 		return nil, err

@@ -109,6 +109,15 @@ static __thread struct { uint3 thread, block, grid_dim, block_dim; } dq_at;
         __atomic_compare_exchange(p, &dq_is, &dq_v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);                  \
         dq_is;                                                                                               \
     })
+#define atomicAdd_block(p, v)      atomicAdd(p, v)
+#define atomicAdd_system(p, v)     atomicAdd(p, v)
+#define atomicSub_block(p, v)      atomicSub(p, v)
+#define atomicMin_block(p, v)      atomicMin(p, v)
+#define atomicMax_block(p, v)      atomicMax(p, v)
+#define atomicExch_block(p, v)     atomicExch(p, v)
+#define atomicExch_system(p, v)    atomicExch(p, v)
+#define atomicCAS_block(p, is, v)  atomicCAS(p, is, v)
+#define atomicCAS_system(p, is, v) atomicCAS(p, is, v)
 #define min(a, b)                                                                                            \
     __extension__({                                                                                          \
         __typeof__((a) + (b)) dq_a = (a), dq_b = (b);                                                        \

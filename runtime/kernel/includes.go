@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,19 @@ var (
 // checkIncludes rejects a source that includes a file outside the compiler's header folders. NVRTC reads files within this process, so the text
 // itself is checked; compilers for the host are additionally confined (compile.go).
 func (s *Source) checkIncludes() error {
-	text := splices.ReplaceAllString(s.Text, "")
+	if err := s.checkText(s.Text); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Own)) {
+		if err := s.checkText(s.Own[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Source) checkText(text string) error {
+	text = splices.ReplaceAllString(text, "")
 	text = remarks.ReplaceAllStringFunc(text, func(part string) string {
 		if strings.HasPrefix(part, "/") {
 			return " "

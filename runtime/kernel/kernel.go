@@ -14,10 +14,11 @@ type Source struct {
 	Title string // name in errors: "kernel power"; empty: derived from the entry
 	Text  string // CUDA source, or PTX
 	PTX   bool
-	File  string // file name in compiler messages
-	Line  int    // line of the text's first line in File
-	Entry string // kernel's name; empty: the only kernel of the text
-	GPU   int    // GPU number; native.HostGPU: the host
+	File  string            // file name in compiler messages
+	Line  int               // line of the text's first line in File
+	Entry string            // kernel's name; empty: the only kernel of the text
+	GPU   int               // GPU number; native.HostGPU: the host
+	Own   map[string]string // its own headers, by name
 }
 
 // Kernel is a kernel that can be launched.
@@ -37,6 +38,9 @@ func (k *Kernel) Native() native.Kernel { return k.native }
 // Build builds a kernel. Compile errors have the line numbers of the source.
 func Build(s Source) (*Kernel, error) {
 	s.Line = max(s.Line, 1)
+	if !s.PTX {
+		s.Text = withoutLaunches(s.Text)
+	}
 	if s.Entry == "" {
 		s.onlyEntry()
 	}
@@ -75,11 +79,17 @@ func (s *Source) onlyEntry() {
 
 // choose returns the parameters of the selected kernel.
 func (s *Source) choose(names []string, all map[string][]declared) ([]declared, error) {
-	params, ok := all[s.Entry]
+	params, ok := all[template(s.Entry)]
 	if !ok {
 		return nil, s.errorf("%s", noEntry("its source", s.Entry, names))
 	}
 	return params, nil
+}
+
+// template returns the name of an entry without its template arguments: "put_bw" of "put_bw<WARP>".
+func template(entry string) string {
+	name, _, _ := strings.Cut(entry, "<")
+	return strings.TrimSpace(name)
 }
 
 func noEntry(what, entry string, names []string) string {
@@ -103,6 +113,9 @@ const shownErrors = 4
 
 // sourceError returns an error with the first messages of a compiler, followed by hint.
 func (s *Source) sourceError(log, hint string) error {
+	if strings.TrimSpace(log) == "" {
+		return invalid("%s: its source doesn't compile, and the compiler says nothing; hint: run it by hand", s.Title)
+	}
 	lines := errorLine.FindAllString(atLine.ReplaceAllString(log, "$1:$2: "), -1)
 	if len(lines) == 0 {
 		lines = strings.Split(strings.TrimSpace(log), "\n")

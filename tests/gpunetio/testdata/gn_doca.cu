@@ -6,11 +6,11 @@
 #define SHARED __attribute__((shared))
 #endif
 
-KERNEL void receive_and_pass_on(doca_gpu_eth_rxq *rxq, doca_gpu_semaphore_gpu *sem, gn_u32 items, gn_u32 *exit) {
-    SHARED gn_u64 first;
-    SHARED gn_u32 count;
+KERNEL void receive_and_pass_on(doca_gpu_eth_rxq *rxq, doca_gpu_semaphore_gpu *sem, uint32_t items, uint32_t *exit) {
+    SHARED uint64_t first;
+    SHARED uint32_t count;
     SHARED doca_gpu_dev_eth_rxq_attr attr[32];
-    gn_u32 item = 0;
+    uint32_t item = 0;
     while (DOCA_GPUNETIO_VOLATILE(*exit) == 0) {
         doca_error_t err = doca_gpu_dev_eth_rxq_recv<DOCA_GPUNETIO_ETH_EXEC_SCOPE_BLOCK, DOCA_GPUNETIO_ETH_MCST_AUTO,
                                                      DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO, DOCA_GPUNETIO_ETH_RX_ATTR_ALL>(
@@ -24,19 +24,19 @@ KERNEL void receive_and_pass_on(doca_gpu_eth_rxq *rxq, doca_gpu_semaphore_gpu *s
     }
 }
 
-KERNEL void answer(doca_gpu_eth_rxq *rxq, doca_gpu_eth_txq *txq, doca_gpu_semaphore_gpu *sem, gn_u32 items, gn_u32 key) {
+KERNEL void answer(doca_gpu_eth_rxq *rxq, doca_gpu_eth_txq *txq, doca_gpu_semaphore_gpu *sem, uint32_t items, uint32_t key) {
     doca_gpu_semaphore_status status;
     doca_gpu_dev_eth_ticket_t ticket;
-    for (gn_u32 item = 0;; item = (item + 1) % items) {
-        gn_u64 first;
-        gn_u32 count, done;
+    for (uint32_t item = 0;; item = (item + 1) % items) {
+        uint64_t first = 0;
+        uint32_t count = 0, done;
         while (doca_gpu_dev_semaphore_get_packet_info_status(sem, item, DOCA_GPU_SEMAPHORE_STATUS_READY, &count, &first) ==
                DOCA_ERROR_NOT_FOUND) {
             doca_gpu_dev_semaphore_get_status(sem, item, &status);
             if (status == DOCA_GPU_SEMAPHORE_STATUS_EXIT) return;
         }
         doca_gpu_dev_semaphore_set_status(sem, item, DOCA_GPU_SEMAPHORE_STATUS_HOLD);
-        for (gn_u32 k = 0; k < count; k++)
+        for (uint32_t k = 0; k < count; k++)
             doca_gpu_dev_eth_txq_send(txq, doca_gpu_dev_eth_rxq_get_pkt_addr(rxq, first + k), key, 60,
                                       DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY, &ticket);
         doca_gpu_dev_eth_txq_poll_completion<DOCA_GPUNETIO_ETH_CQ_POLL_LAST>(txq, count, DOCA_GPUNETIO_ETH_WAIT_FLAG_B, &done);
@@ -44,23 +44,24 @@ KERNEL void answer(doca_gpu_eth_rxq *rxq, doca_gpu_eth_txq *txq, doca_gpu_semaph
     }
 }
 
-KERNEL void send_low(doca_gpu_eth_txq *txq, gn_u64 address, gn_u32 key, int shared) {
-    gn_u64 index = shared ? doca_gpu_dev_eth_txq_reserve_wq_slots(txq, 2) : 0;
-    for (gn_u32 k = 0; k < 2; k++)
-        doca_gpu_dev_eth_txq_wqe_prepare_send(txq, doca_gpu_dev_eth_txq_get_wqe_ptr(txq, index + k), (unsigned short)(index + k),
-                                              address, key, 64 + k, DOCA_GPUNETIO_ETH_SEND_FLAG_NONE);
+KERNEL void send_low(doca_gpu_eth_txq *txq, uint64_t address, uint32_t key, int shared) {
+    uint64_t index = shared ? doca_gpu_dev_eth_txq_reserve_wq_slots(txq, 2) : 0;
+    for (uint32_t k = 0; k < 2; k++)
+        doca_gpu_dev_eth_txq_wqe_prepare_send(txq, doca_gpu_dev_eth_txq_get_wqe_ptr(txq, index + k), (uint16_t)(index + k), address,
+                                              key, 64 + k, DOCA_GPUNETIO_ETH_SEND_FLAG_NONE);
     if (shared) doca_gpu_dev_eth_txq_mark_wqes_ready(txq, index, index + 1);
     doca_gpu_dev_eth_txq_submit(txq, index + 2);
 }
 
-KERNEL void one_sided(doca_gpu_dev_verbs_qp *qp, gn_u64 local, gn_u32 key, gn_u32 peer) {
+KERNEL void one_sided(doca_gpu_dev_verbs_qp *qp, uint64_t local, uint32_t key, uint32_t peer) {
     doca_gpu_dev_verbs_ticket_t ticket;
-    doca_gpu_dev_verbs_addr from = {local, key}, to = {128, peer}, flag = {0, peer};
+    doca_gpu_dev_verbs_addr from = {local, key}, to = {128, peer}, flag = {0, peer}, none = {0, 0};
     doca_gpu_dev_verbs_put(qp, to, from, 64, &ticket);
     doca_gpu_dev_verbs_wait(qp, ticket);
     doca_gpu_dev_verbs_put_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD>(qp, to, from, 64, flag, from, 1, &ticket);
-    doca_gpu_dev_verbs_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD>(qp, flag, from, 1, &ticket);
-    doca_gpu_dev_verbs_p<gn_u32>(qp, to, 42, &ticket);
-    doca_gpu_dev_verbs_get(qp, to, from, 64, &ticket);
+    doca_gpu_dev_verbs_signal<DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD>(qp, flag, none, 1, &ticket);
+    doca_gpu_dev_verbs_p<uint32_t>(qp, to, 42, &ticket);
+    doca_gpu_dev_verbs_get(qp, to, from, 64, none, &ticket);
+    doca_gpu_dev_verbs_put(qp, to, from, 0);
     doca_gpu_dev_verbs_wait(qp);
 }
