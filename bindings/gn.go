@@ -18,6 +18,7 @@ import (
 type persistent struct {
 	is    bool
 	rings session.Rings
+	named bool                // the script names the rings' operations
 	run   *session.Persistent // nil: not started, or stopped
 	of    *RunningSession
 	last  session.GNState // of the last stopped run
@@ -52,7 +53,7 @@ func (p *persistent) options(o *options) {
 			return
 		}
 		if list, ok := v.(*lua.LTable); ok && k.String() == "ops" {
-			p.rings.Ops = o.ops(list)
+			p.rings.Ops, p.named = o.ops(list), true
 			return
 		}
 		o.Wrong("rings", "%s = %s: tx, rx and semaphores are numbers of slots, ops is a list", k, row.Describe(v))
@@ -157,9 +158,9 @@ func (o *options) names(key string) (list []string) {
 	return list
 }
 
-// contextArguments returns the kernel arguments of k:start; the default is the context alone.
-func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg, regions map[int]string) {
-	regions = map[int]string{}
+// contextArguments returns the kernel arguments of k:start, and those that are regions and objects; the default is the context alone.
+func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg, regions map[int]string, objects map[int]session.KernelObject) {
+	regions, objects = map[int]string{}, map[int]session.KernelObject{}
 	list := []lua.LValue{lua.LString("context")}
 	if t, ok := o.Get("args").(*lua.LTable); ok {
 		list = nil
@@ -180,6 +181,15 @@ func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg,
 			contexts++
 			continue
 		}
+		if t, ok := v.(*lua.LTable); ok {
+			a, object := k.objectArgument(c, o, i, t, regions)
+			args = append(args, a)
+			if object != nil {
+				objects[i] = *object
+				contexts++
+			}
+			continue
+		}
 		if name, ok := v.(lua.LString); ok {
 			a, err := k.k.NumberArg(i, 0)
 			c.Check(err)
@@ -191,9 +201,9 @@ func (k *kernelObject) contextArguments(c *call, o *options) (args []kernel.Arg,
 		args = append(args, a)
 	}
 	if contexts == 0 {
-		o.Wrong("args", "\"context\" is missing: without it the kernel has no rings")
+		o.Wrong("args", "\"context\" is missing, and so is a queue: without it the kernel has no rings")
 	}
-	return args, regions
+	return args, regions, objects
 }
 
 // kernelStart implements k:start{tx, rx, semaphores, regions, remote, conn, writers, args, policy, limit, timers, timeout, restarts, session}.
@@ -216,7 +226,15 @@ func kernelStart(c *call) int {
 	}
 	of := o.session("session")
 	n := int(o.Whole("semaphores", 0, 0, 64))
-	args, regionArgs := k.contextArguments(c, o)
+	args, regionArgs, objectArgs := k.contextArguments(c, o)
+	rings := k.rings
+	for _, a := range objectArgs {
+		for _, op := range a.Ops {
+			if !k.named && !slices.Contains(rings.Ops, op) {
+				rings.Ops = append(slices.Clone(rings.Ops), op)
+			}
+		}
+	}
 	timers := o.Bool("timers", false)
 	var peer *session.Conn
 	if o.Has("conn") {
@@ -226,9 +244,9 @@ func kernelStart(c *call) int {
 		}
 		peer = x.c
 	}
-	run, err := of.s.StartPersistent(session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: k.rings,
+	run, err := of.s.StartPersistent(session.PersistentOptions{Name: k.name, Kernel: k.k, Grid: k.grid, Rings: rings,
 		TX: o.queues("tx"), RX: o.queues("rx"), Regions: o.names("regions"), Remote: o.names("remote"), Conn: peer, Writers: o.writers("writers"), Semaphores: n,
-		Args: args, RegionArgs: regionArgs, Policy: o.Policy(session.Drop), Limit: time.Duration(limit),
+		Args: args, RegionArgs: regionArgs, ObjectArgs: objectArgs, Policy: o.Policy(session.Drop), Limit: time.Duration(limit),
 		Timers: timers, Timeout: time.Duration(timeout), Restarts: int(o.Whole("restarts", 3, 0, 1<<31-1))})
 	c.Check(err)
 	k.run, k.of = run, of

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -105,7 +106,11 @@ var kernelType = &typeDef{
 			. remote? string[]: memory that stands for a peer's, where put, get and add go; after those. With 'conn' names of what the peer lends
 			. conn? connection: of the transmit queues' interface: put, get and add go to what its peer lends ('roce://')
 			. writers? stage[]: writers of files, which the kernel knows by their places, from 0: 'gn_file' hands bytes to their threads
-			. args? table: a list of arguments: numbers, arrays, "context", and names of regions, which become the numbers that 'gn_place' takes; by default the port alone
+			. args? table: a list of arguments: numbers, arrays, "context", and names of regions, which become the numbers that 'gn_place' takes; by default the context
+			  alone. For kernels with DOCA's names also tables: '{ txq = 1 }', '{ rxq = 1 }', '{ qp = 1, rx = 1 }', '{ qps = { 1, 2 } }', '{ dma = 1 }' and '{ rdma = 1 }' are
+			  pointers to rings, in the order of 'tx' and 'rx'; '{ buffers = "region", bytes = 256 }' is an array of buffers, '{ address = "region", offset = 64 }' and
+			  '{ key = "region" }' say where memory is, '{ semaphore = array }' has items in rows of an array behind a row of its own, and '{ exit = true }' is a word
+			  that 'k:stop' sets
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 10s
 			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …
@@ -237,6 +242,12 @@ func (o *options) kernelText(s *kernel.Source) {
 			o.Wrong("file", "%v: looked %s", err, o.c.rt.places())
 		}
 		s.Text, s.PTX = string(text), strings.HasSuffix(s.File, ".ptx")
+		if !s.PTX {
+			at := filepath.Dir(o.c.rt.find(s.File))
+			folders := []string{at, filepath.Dir(at)}
+			o.each("include", "folders", 16, func(v lua.LValue) { folders = append(folders, o.c.rt.find(v.String())) })
+			s.FindHeaders(folders)
+		}
 	}
 }
 

@@ -102,6 +102,7 @@ var daqiriModule = []entry{
 		. stream? stream: in which it runs; by default one of its own
 		. gpu integer | string = 0: the GPU's number, or its PCI address, '"8A:00.0"', as 'inspect' prints it
 		. memory? string: '"host"': the host runs it; by default as the session that was opened last, and '--memory', say
+		. include? string[]: folders of the headers that 'file' includes with quotes, behind its own folder and the one above
 		. persistent? boolean: it has rings and runs for long ('k:start')
 		. rings? table: of a persistent kernel: 'tx', 'rx', 'semaphores': slots of each (256, 256, 64), powers of two; 'ops': what transmit rings take,
 		  of "send" (the only one by default), "put", "get", "add", "copy"

@@ -128,6 +128,7 @@
 ---@field stream? daqiri.stream in which it runs; by default one of its own
 ---@field gpu? integer|string the GPU's number, or its PCI address, "8A:00.0", as inspect prints it (default: 0)
 ---@field memory? string "host": the host runs it; by default as the session that was opened last, and --memory, say
+---@field include? string[] folders of the headers that file includes with quotes, behind its own folder and the one above
 ---@field persistent? boolean it has rings and runs for long (k:start)
 ---@field rings? table of a persistent kernel: tx, rx, semaphores: slots of each (256, 256, 64), powers of two; ops: what transmit rings take, of "send" (the only one by default), "put", "get", "add", "copy"
 
@@ -2597,7 +2598,7 @@ function lease:revoke() end
 ---@field remote? string[] memory that stands for a peer's, where put, get and add go; after those. With conn names of what the peer lends
 ---@field conn? daqiri.connection of the transmit queues' interface: put, get and add go to what its peer lends (roce://)
 ---@field writers? daqiri.stage[] writers of files, which the kernel knows by their places, from 0: gn_file hands bytes to their threads
----@field args? table a list of arguments: numbers, arrays, "context", and names of regions, which become the numbers that gn_place takes; by default the port alone
+---@field args? table a list of arguments: numbers, arrays, "context", and names of regions, which become the numbers that gn_place takes; by default the context alone. For kernels with DOCA's names also tables: { txq = 1 }, { rxq = 1 }, { qp = 1, rx = 1 }, { qps = { 1, 2 } }, { dma = 1 } and { rdma = 1 } are pointers to rings, in the order of tx and rx; { buffers = "region", bytes = 256 } is an array of buffers, { address = "region", offset = 64 } and { key = "region" } say where memory is, { semaphore = array } has items in rows of an array behind a row of its own, and { exit = true } is a word that k:stop sets
 ---@field policy? daqiri.policy when a receive ring is full (default: "drop")
 ---@field limit? daqiri.duration of the kernel's waits that name none; by default 10s
 ---@field timers? boolean count in the ledger how long operations took, each kind by itself: send_time, put_time, … (default: false)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -45,24 +46,82 @@ type PersistentOptions struct {
 	Semaphores      int
 	Args            []kernel.Arg
 	RegionArgs      map[int]string // arguments that are region numbers, by position in Args
-	Policy          Policy         // for packets that find a receive ring full
-	Limit           time.Duration  // default timeout of the kernel's waits
-	Timers          bool           // record histograms of operation latencies
-	Timeout         time.Duration  // kernel in a separate process: maximum time without progress
-	Restarts        int            // maximum number of restarts after a crash
+	ObjectArgs      map[int]KernelObject
+	Policy          Policy        // for packets that find a receive ring full
+	Limit           time.Duration // default timeout of the kernel's waits
+	Timers          bool          // record histograms of operation latencies
+	Timeout         time.Duration // kernel in a separate process: maximum time without progress
+	Restarts        int           // maximum number of restarts after a crash
+}
+
+// KernelObject is an argument that is more than a number: a pointer to rings or buffers, an address, or the word that ends the kernel.
+type KernelObject struct {
+	Exit         bool   // the word that becomes 1 when the kernel's waits are ended
+	TX           []int  // transmit rings, from 1; several: objects side by side
+	RX           int    // receive ring, from 1; 0: none
+	Region       string // buffers in it, or an address in it
+	Bytes, Count int    // of each buffer, 0: an address; and how many, 0: as many as there are
+	Offset       uint64
+	Ops          []string // operations of transmit rings that it needs
+}
+
+// MaxKernelObjects is the maximum number of objects of a kernel.
+const MaxKernelObjects = native.MaxGNObjects
+
+// objects returns the native objects of the arguments, and for each argument the number of its first one.
+func (s *Session) objects(o PersistentOptions) (list []native.GNObject, first map[int]int, err error) {
+	first = map[int]int{}
+	for _, i := range slices.Sorted(maps.Keys(o.ObjectArgs)) {
+		a := o.ObjectArgs[i]
+		first[i] = len(list)
+		switch {
+		case a.Exit || a.Region != "" && a.Bytes == 0:
+			continue
+		case a.Region != "":
+			b, err := s.buffers(o, a)
+			if err != nil {
+				return nil, nil, fmt.Errorf("kernel %s: argument %d: %w", o.Name, i+1, err)
+			}
+			list = append(list, b)
+		case len(a.TX) == 0:
+			list = append(list, native.GNObject{RX: a.RX})
+		}
+		for _, tx := range a.TX {
+			list = append(list, native.GNObject{TX: tx, RX: a.RX})
+		}
+	}
+	if len(list) > MaxKernelObjects {
+		return nil, nil, invalid("kernel %s: %d queues and arrays of buffers as arguments, and there may be %d", o.Name, len(list), MaxKernelObjects)
+	}
+	return list, first, nil
+}
+
+// buffers returns the object of an array of buffers.
+func (s *Session) buffers(o PersistentOptions, a KernelObject) (b native.GNObject, err error) {
+	b = native.GNObject{Offset: a.Offset, Bytes: a.Bytes, Count: a.Count}
+	if k := slices.Index(o.Remote, a.Region); k >= 0 && o.Conn != nil && !slices.Contains(o.Regions, a.Region) {
+		b.Peer = k
+		return b, nil
+	}
+	r, err := s.Region(a.Region)
+	if err == nil {
+		b.Region = r.native
+	}
+	return b, err
 }
 
 // Persistent is a kernel that runs next to the proxy of its rings. It must be used by one goroutine.
 type Persistent struct {
-	s       *Session
-	name    string
-	native  native.GN
-	op      *Op
-	pipes   []*Pipe
-	regions []string
-	uses    []kernel.Arg
-	kernel  *kernel.Kernel
-	stopped bool
+	s           *Session
+	name        string
+	native      native.GN
+	op          *Op
+	pipes       []*Pipe
+	regions     []string
+	uses        []kernel.Arg
+	kernel      *kernel.Kernel
+	firstObject map[int]int // number of an argument's object
+	stopped     bool
 }
 
 // ContextArg is the argument that is replaced by the address of a persistent kernel's context.
@@ -95,22 +154,9 @@ func (s *Session) StartPersistent(o PersistentOptions) (*Persistent, error) {
 	for i, a := range o.Args {
 		args[i] = a.KernelArg
 	}
-	for i, name := range o.RegionArgs {
-		if k := slices.Index(o.Remote, name); k >= 0 && o.Conn != nil && !slices.Contains(o.Regions, name) {
-			args[i] = p.native.PeerArg(k)
-			continue
-		}
-		r, err := s.Region(name)
-		if err != nil {
-			p.end()
-			return nil, fmt.Errorf("kernel %s: argument %d: %w", p.name, i+1, err)
-		}
-		a, given := p.native.RegionArg(r.native)
-		if !given {
-			p.end()
-			return nil, invalid("kernel %s: argument %d: memory region %s was not given to it: hint: regions = { %q }", p.name, i+1, name, name)
-		}
-		args[i] = a
+	if err := p.setArgs(o, args); err != nil {
+		p.end()
+		return nil, err
 	}
 	op, err := p.native.Start(o.Kernel.Native(), o.Grid, args)
 	if err != nil {
@@ -121,6 +167,46 @@ func (s *Session) StartPersistent(o PersistentOptions) (*Persistent, error) {
 	p.op.unit = "runs"
 	p.op.look = func() { p.native.Ended() }
 	return p, nil
+}
+
+// setArgs sets the arguments that are regions and objects.
+func (p *Persistent) setArgs(o PersistentOptions, args []native.KernelArg) (err error) {
+	for i, name := range o.RegionArgs {
+		if args[i], err = p.numberOf(o, i, name); err != nil {
+			return err
+		}
+	}
+	for i, a := range o.ObjectArgs {
+		switch {
+		case a.Exit:
+			args[i] = p.native.ExitArg()
+		case a.Region != "" && a.Bytes == 0:
+			number, err := p.numberOf(o, i, a.Region)
+			if err != nil {
+				return err
+			}
+			args[i] = p.native.AddressArg(number, a.Offset)
+		default:
+			args[i] = p.native.ObjectArg(p.firstObject[i])
+		}
+	}
+	return nil
+}
+
+// numberOf returns the number of a region for argument i.
+func (p *Persistent) numberOf(o PersistentOptions, i int, name string) (native.KernelArg, error) {
+	if k := slices.Index(o.Remote, name); k >= 0 && o.Conn != nil && !slices.Contains(o.Regions, name) {
+		return p.native.PeerArg(k), nil
+	}
+	r, err := p.s.Region(name)
+	if err != nil {
+		return native.KernelArg{}, fmt.Errorf("kernel %s: argument %d: %w", p.name, i+1, err)
+	}
+	a, given := p.native.RegionArg(r.native)
+	if !given {
+		return a, invalid("kernel %s: argument %d: memory region %s was not given to it: hint: regions = { %q }", p.name, i+1, name, name)
+	}
+	return a, nil
 }
 
 // openPersistent creates the context and the stages of its receive rings.
@@ -137,6 +223,10 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	if err != nil {
 		return nil, nil, err
 	}
+	objects, first, err := s.objects(o)
+	if err != nil {
+		return nil, nil, err
+	}
 	if err := s.enter(); err != nil {
 		return nil, nil, err
 	}
@@ -145,7 +235,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
 	}
 	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
-		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Writers: writers, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers,
+		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Writers: writers, Objects: objects, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers,
 		SilenceNS: int64(o.Timeout), Restarts: o.Restarts}
 	if o.Conn != nil {
 		conf.Conn = o.Conn.id
@@ -161,7 +251,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Persistent{s: s, name: conf.Name, native: n, kernel: o.Kernel, uses: o.Args, regions: slices.Concat(o.Regions, o.Remote)}
+	p := &Persistent{s: s, name: conf.Name, native: n, kernel: o.Kernel, uses: o.Args, firstObject: first, regions: slices.Concat(o.Regions, o.Remote)}
 	runtime.AddCleanup(p, native.GN.Release, n) // its state is available after the session's end
 	s.persistents = append(s.persistents, p)
 	s.devices.Store(true)

@@ -329,7 +329,7 @@ static void checksums_left_alone(void) {
 static void prepended(void) {
     static const uint32_t lens[] = {1, 33, 100, 1000, 1024};
     for (int variant = 0; variant < 8; variant++) {
-        uint8_t f[64], payload[1024];
+        uint8_t f[128], payload[1024];
         bool six = variant & 1;
         uint8_t proto = variant & 2 ? 6 : 17;
         uint32_t l3 = variant & 4 ? 18 : 14, head = make(f, six, proto, l3, 0);
