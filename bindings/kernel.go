@@ -108,8 +108,8 @@ var kernelType = &typeDef{
 			. writers? stage[]: writers of files, which the kernel knows by their places, from 0: 'gn_file' hands bytes to their threads
 			. args? table: a list of arguments: numbers, arrays, "context", and names of regions, which become the numbers that 'gn_place' takes; by default the context
 			  alone. For kernels with DOCA's names also tables: '{ txq = 1 }', '{ rxq = 1 }', '{ qp = 1, rx = 1 }', '{ qps = { 1, 2 } }', '{ dma = 1 }' and '{ rdma = 1 }' are
-			  pointers to rings, in the order of 'tx' and 'rx'; '{ buffers = "region", bytes = 256 }' is an array of buffers, '{ address = "region", offset = 64 }' and
-			  '{ key = "region" }' say where memory is, '{ semaphore = array }' has items in rows of an array behind a row of its own, and '{ exit = true }' is a word
+			  pointers to rings, in the order of 'tx' and 'rx'. '{ buffers = "region", bytes = 256 }' is an array of buffers, '{ address = "region", offset = 64 }' and
+			  '{ key = "region" }' are places of memory. '{ semaphore = array }' has items in rows of an array behind a row of its own, and '{ exit = true }' is a word
 			  that 'k:stop' sets
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 10s

@@ -1,6 +1,7 @@
 package manual
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/daqiri/daqiri-run/runtime/kernel/doca"
@@ -25,7 +26,7 @@ func gpunetioParts() []Part {
 	}
 	functions := &Table{Columns: []string{"header", "state", "functions", "what is different"}}
 	for _, f := range doca.Functions() {
-		functions.Rows = append(functions.Rows, []string{"`" + f.Header + "`", f.State, "`" + strings.Join(f.Names, "`, `") + "`", f.Note})
+		functions.Rows = append(functions.Rows, []string{"`" + f.Header + "`", f.State, "`" + strings.Join(f.Names, "`, `") + "`", cmp.Or(f.Note, "nothing")})
 	}
 	return []Part{
 		{Words: "Kernels that send and receive ([kernels](kernels.md)) post into rings in pinned memory. A proxy on the CPU passes what they post to an engine, so no NIC " +

@@ -83,7 +83,7 @@ func headersAbove(name string) bool {
 	return err == nil
 }
 
-// TestDocaImpossible: a call of what needs a NIC does not compile, and the error names the function and says why.
+// TestDocaImpossible: a call of what needs a NIC does not compile, and the error names the function and the reason.
 func TestDocaImpossible(t *testing.T) {
 	cacheHere(t)
 	n := 0

@@ -114,7 +114,7 @@ const shownErrors = 4
 // sourceError returns an error with the first messages of a compiler, followed by hint.
 func (s *Source) sourceError(log, hint string) error {
 	if strings.TrimSpace(log) == "" {
-		return invalid("%s: its source doesn't compile, and the compiler says nothing; hint: run it by hand", s.Title)
+		return invalid("%s: its source doesn't compile, and the compiler reports nothing; hint: run it by hand", s.Title)
 	}
 	lines := errorLine.FindAllString(atLine.ReplaceAllString(log, "$1:$2: "), -1)
 	if len(lines) == 0 {
