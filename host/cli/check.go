@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +17,13 @@ import (
 	"github.com/daqiri/daqiri-run/stdlib"
 )
 
+// validatorInvalid is the exit code of --validator for an invalid file, which the reference defines.
+const validatorInvalid exit.Code = 1
+
 // newCheck returns the command "check".
 func newCheck(g *state.Global) *cobra.Command {
 	var f configFlags
+	var engines, validator bool
 	cmd := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "check configurations and scripts without running them",
@@ -32,18 +37,52 @@ A file that returns a format is checked as one. What a script receives or makes 
 globals that are never set where the script only looks whether they are nil.
 For a configuration it also reports what this build of the program can't open, which is not an error of the file.
 What depends on the machine (a core, a device, a free port) shows when the session opens.`,
-		Args:              needs("a configuration or a script to check"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case !engines:
+				return needs("a configuration or a script to check")(cmd, args)
+			case len(args) > 0 || cmd.Flags().NFlag() > 1:
+				return exit.Fail(exit.Usage, fmt.Errorf("--list-engines stands alone: no file and no other flag are expected"))
+			}
+			return nil
+		},
 		ValidArgsFunction: filesNamed(".yaml", ".yml", ".lua"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if engines {
+				_, err := fmt.Fprintln(g.Stdout, strings.Join(preflight.Engines(), " "))
+				return exit.Fail(exit.Storage, err)
+			}
 			opts, err := f.options()
 			if err != nil {
 				return err
+			}
+			if validator {
+				return validateFiles(g, opts, args)
 			}
 			return checkFiles(g, opts, args)
 		},
 	}
 	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&engines, "list-engines", false, "print the engines of this build in one line, and check nothing")
+	cmd.Flags().BoolVar(&validator, "validator", false, "check configurations as DAQIRI's daqiri_config_validate does: prints 'FILE: valid' or, on stderr,\n"+
+		"'FILE: invalid', and ends with 0 (all are valid), 1 (a file is invalid) or 2 (no file)")
 	return cmd
+}
+
+// validateFiles checks configurations with the output and the exit codes of the reference's validator.
+func validateFiles(g *state.Global, opts spec.Options, files []string) error {
+	code := exit.OK
+	for _, file := range files {
+		cfg, warnings, err := spec.ParseFile(file, opts)
+		showWarnings(g, cfg, warnings)
+		if err == nil {
+			fmt.Fprintf(g.Stdout, "%s: valid\n", file)
+			continue
+		}
+		fmt.Fprintf(g.Stderr, "%s\n%s: invalid\n", state.VisibleLines(err.Error()), file)
+		code = validatorInvalid
+	}
+	return exit.Ended(code)
 }
 
 // checkFiles checks all files; the exit code is that of the first kind of error found.
