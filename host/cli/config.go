@@ -14,10 +14,10 @@ import (
 func newConfig(g *state.Global) *cobra.Command {
 	config := &cobra.Command{
 		Use:   "config",
-		Short: "write the JSON Schema of configurations: config schema",
+		Short: "make configurations, or write their JSON Schema: config generate, render, schema",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Long: `config schema writes what keys and values a configuration has, for editors. 'daqiri-run help config' lists them, and
+		Long: `config generate makes configurations from options, and config render replaces values of a file. config schema writes what keys and values a configuration has, for editors. 'daqiri-run help config' lists them, and
 'daqiri-run help KEY' explains one.`,
 	}
 	config.AddCommand(&cobra.Command{
@@ -41,5 +41,6 @@ What spans several keys 'daqiri-run check' alone finds.`,
 			return exit.Fail(exit.Storage, enc.Encode(schema.JSON()))
 		},
 	})
+	config.AddCommand(newGenerate(g), newRender(g))
 	return config
 }

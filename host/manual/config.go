@@ -12,7 +12,8 @@ var Config = Topic{Name: "config", File: "configuration", Short: "the keys of a 
 func configParts() []Part {
 	parts := []Part{{Words: "A configuration is a YAML file, YAML text or a Lua table: below `daqiri: cfg:`, beside sections of your own, or on its own. " +
 		"An unknown key is an error, as is a value that the key can't have; all errors are reported at once, with line and path. Numbers are whole, decimal, " +
-		"0x, 0o or 0b. `daqiri-run check FILE` checks one, `--set PATH=VALUE` overrides a key, `daqiri-run help KEY` prints a key of those below, and " +
+		"0x or 0o (YAML 1.2), without quotes. `daqiri-run check FILE` checks one, `daqiri-run config generate` makes one from options, " +
+		"`--set PATH=VALUE` overrides a key, `daqiri-run help KEY` prints a key of those below, and " +
 		"`daqiri-run config schema` writes them as JSON Schema, with which editors complete and check keys."}}
 	for _, p := range schema.Places() {
 		table := &Table{Columns: []string{"key", "takes", "need", "what it does"}}

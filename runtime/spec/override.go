@@ -29,8 +29,9 @@ func ParseOverride(arg string) (Override, error) {
 
 // segment is one step of a path.
 type segment struct {
-	word  string
-	index bool // written in brackets
+	word    string
+	index   bool // an element of a list by its place: written in brackets, or in a JSON pointer
+	pointer bool // of a JSON pointer: also a key of a map
 }
 
 func splitPath(path string) ([]segment, error) {

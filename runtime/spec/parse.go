@@ -31,19 +31,28 @@ func Default() string { return defaultYAML }
 // ParseFile parses a configuration file. It returns the configuration, warnings, and errors as an *Errors; the configuration is nil if there are
 // errors.
 func ParseFile(path string, opts Options) (*Config, []Issue, error) {
+	text, err := ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ParseText(path, text, opts)
+}
+
+// ReadFile returns the text of a configuration file.
+func ReadFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("configuration: %w", err)
+		return "", fmt.Errorf("configuration: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("configuration: %w", err)
+		return "", fmt.Errorf("configuration: %w", err)
 	}
 	if len(text) > maxFile {
-		return nil, nil, fmt.Errorf("configuration %s: larger than %d MiB", path, maxFile>>20)
+		return "", fmt.Errorf("configuration %s: larger than %d MiB", path, maxFile>>20)
 	}
-	return ParseText(path, string(text), opts)
+	return string(text), nil
 }
 
 // ParseText parses a configuration from YAML text; name identifies the text in positions.

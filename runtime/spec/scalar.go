@@ -153,8 +153,8 @@ func (o *object) probability(name string) float64 {
 func (p *parser) scalar(v value) (string, bool) {
 	switch v.n.kind {
 	case kindScalar:
-		if ph := placeholder(v.n.text); ph != "" {
-			p.errorf(v.Source, "placeholder not filled: %s", ph)
+		if fault := unfilled(v.n.text); fault != "" {
+			p.errorf(v.Source, "%s", fault)
 			return "", false
 		}
 		return v.n.text, true

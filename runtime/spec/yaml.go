@@ -181,14 +181,14 @@ func (b *builder) mergeSources(v *yaml.Node, path string, depth int) []*node {
 	return list
 }
 
-// placeholder returns the first <...> that the user of a template must replace.
-func placeholder(text string) string {
+// unfilled returns the error text of a value with a <...> that the user of a template must replace, or "".
+func unfilled(text string) string {
 	i := strings.IndexByte(text, '<')
 	if i < 0 {
 		return ""
 	}
 	if j := strings.IndexByte(text[i:], '>'); j > 0 {
-		return text[i : i+j+1]
+		return "placeholder not filled: " + text[i:i+j+1]
 	}
 	return ""
 }
