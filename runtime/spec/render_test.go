@@ -98,7 +98,7 @@ func TestRender(t *testing.T) {
 
 // TestRenderKeeps renders files with no change: the result has the same meaning.
 func TestRenderKeeps(t *testing.T) {
-	files, _ := filepath.Glob("../../scripts/*.yaml")
+	files, _ := filepath.Glob("../../scripts/*/*.yaml")
 	if len(files) == 0 {
 		t.Fatal("no file found")
 	}

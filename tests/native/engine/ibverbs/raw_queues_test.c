@@ -153,14 +153,14 @@ static void failed(void) {
     DQ_EQ(dqi_get(&queue.c.out), 2);
     DQ_EQ(dqi_get(&queue.c.out_bytes), 100 + 101);
     DQ_EQ(dqi_get(&queue.c.dropped[DQ_DROP_SEND_ERROR]), 2);
-    DQ_EQ(atomic_load(&queue.faults[0].err), EIO);
-    DQ_EQ(dqi_get(&queue.faults[0].n), 2);
+    DQ_EQ(atomic_load(&queue.errors[0].err), EIO);
+    DQ_EQ(dqi_get(&queue.errors[0].n), 2);
     DQ_EQ(vraw_held(&queue), 0);
     DQ_CHECK(dqi_burst_exclusive(one));
     DQ_CHECK(tx.broken);
     DQ_EQ(vraw_send(&queue, late, 0, 2), 2); // the burst is gone then
     DQ_EQ(dqi_get(&queue.c.dropped[DQ_DROP_SEND_ERROR]), 4);
-    DQ_EQ(dqi_get(&queue.faults[0].n), 4);
+    DQ_EQ(dqi_get(&queue.errors[0].n), 4);
     DQ_EQ(tx.head, tx.tail);
     dq_burst_unref(one);
     bed_close(&b);
