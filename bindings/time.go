@@ -207,4 +207,4 @@ func timestampCompare(op func(a, b timestamp) bool) function {
 }
 
 // AppendJSON appends the time as a JSON string.
-func (t timestamp) AppendJSON(out []byte) ([]byte, error) { return value.AppendText(out, t.String()) }
+func (m timestamp) AppendJSON(out []byte) ([]byte, error) { return value.AppendText(out, m.String()) }

@@ -34,6 +34,15 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("docs/%s is not what the tables make: make docs", name)
 		}
 	}
+	attributes, err := os.ReadFile("../../.gitattributes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range made {
+		if !strings.HasPrefix(name, "api/") && !strings.Contains(string(attributes), "\ndocs/"+name+" ") {
+			t.Errorf(".gitattributes does not mark docs/%s as generated", name)
+		}
+	}
 	files, err := os.ReadDir("../../docs/api")
 	if err != nil {
 		t.Fatal(err)

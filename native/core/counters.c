@@ -1,5 +1,7 @@
-// counters.c: reads and writes of packet counters that are not on the packet path.
+// counters.c: reads and writes of packet counters that are not on the packet path; the tables of dq_ledger.h
+// as arrays.
 #include "core/counters.h"
+#include "core/dq_ledger.h"
 
 void dqi_queue_error_add(dqi_queue_error errors[DQI_QUEUE_ERRORS], int err, uint64_t n) {
     int k = 0;
@@ -24,3 +26,23 @@ void dqi_line_add(dq_line *l, const dqi_counters *c) {
 }
 
 void dqi_drop(dqi_counters *c, dq_reason why, uint64_t n) { dqi_add(&c->dropped[why], n); }
+
+// ---- tables ----------------------------------------------------------------------------------------------
+
+const dq_reason_row dq_reasons[DQ_REASONS] = {
+#define X(id, name, wanted, text, advice) {name, wanted, text, advice},
+    DQ_REASON_ROWS(X)
+#undef X
+};
+
+const dq_extra_row dq_extras[DQ_EXTRAS] = {
+#define X(id, name, unit, text) {name, unit, text},
+    DQ_EXTRA_ROWS(X)
+#undef X
+};
+
+const dq_histogram_row dq_histogram_rows[DQ_HISTOGRAMS] = {
+#define X(id, name, unit, line, metric, text, title) {name, unit, DQ_LINE_##line, metric, text, title},
+    DQ_HISTOGRAM_ROWS(X)
+#undef X
+};

@@ -9,8 +9,8 @@
 #include "writer/buffered_file.h"
 #include "core/burst.h"
 #include "core/clock.h"
-#include "core/crc32c.h"
 #include "core/region.h"
+#include "writer/crc32c.h"
 
 #include <errno.h>
 #include <fcntl.h>

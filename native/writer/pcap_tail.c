@@ -2,7 +2,7 @@
 // an invalid one means that the file is not a capture or is damaged, and it is not modified.
 #include "writer/pcap_tail.h"
 #include "capture/capture_file.h"
-#include "core/crc32c.h"
+#include "writer/crc32c.h"
 #include "writer/disk.h"
 
 #include <errno.h>

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // Pos is a position in a configuration source. Line and Column start at 1; both are 0 for sources without lines, such as a Lua table or an override.
@@ -116,4 +118,12 @@ func sortIssues(list []Issue) {
 		}
 		return a.Column < b.Column
 	})
+}
+
+// didYouMean returns the end of an error message: empty, or `; did you mean "batch_size"?`.
+func didYouMean(name string, known []string) string {
+	if s := suggest.Nearest(name, known); s != "" {
+		return fmt.Sprintf("; did you mean %q?", s)
+	}
+	return ""
 }

@@ -5,7 +5,7 @@
 
 #include "writer_rig.h"
 
-#include "core/crc32c.h"
+#include "writer/crc32c.h"
 
 enum { LEN = 100, RECORD = 16 + LEN }; // a numbered packet, and what it is in a pcap
 

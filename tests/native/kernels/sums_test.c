@@ -1,9 +1,9 @@
 // sums_test.c: checksums of pages: the kernel's body, warp after warp, and the host's way, against the
 // engine's own CRC-32C, which has RFC 3720's answers.
-#include "core/crc32c.h"
 #include "dqtest.h"
 #include "kernels/kernels.h"
 #include "kernels_bodies.h"
+#include "writer/crc32c.h"
 
 enum { PAGES = 37 };
 

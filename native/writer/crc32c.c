@@ -1,5 +1,5 @@
 // crc32c.c: CRC-32C with the processor's instruction if available, else four bits at a time.
-#include "core/crc32c.h"
+#include "writer/crc32c.h"
 
 #include <stdbool.h>
 #include <string.h>
