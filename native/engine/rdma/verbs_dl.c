@@ -100,8 +100,8 @@ const char *vb_status_text(int status) {
         [VB_WC_MW_BIND_ERR] = "memory window bind error",
         [VB_WC_BAD_RESP_ERR] = "bad response",
         [VB_WC_LOC_ACCESS_ERR] = "local access error",
-        [VB_WC_REM_INV_REQ_ERR] = "remote invalid request: the peer's buffer is too short, or the peer does "
-                                  "not support the operation",
+        [VB_WC_REM_INV_REQ_ERR] = ("remote invalid request: the peer's buffer is too short, or the peer does "
+                                   "not support the operation"),
         [VB_WC_REM_ACCESS_ERR] =
             "remote access error: a wrong key, outside the peer's memory, or not permitted",
         [VB_WC_REM_OP_ERR] = "remote operation error",

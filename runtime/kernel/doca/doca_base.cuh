@@ -33,9 +33,11 @@
         return type();                                                                                       \
     }
 
+template <typename T> GN_FN volatile T &doca_volatile(T &x) { return *(volatile T *)&x; }
+
 // On the host a kernel that spins on memory lets other threads run, and shows that it is alive.
 #if GN_GPU
-#define DOCA_GPUNETIO_VOLATILE(x) (*(volatile __typeof__(x) *)&(x))
+#define DOCA_GPUNETIO_VOLATILE(x) doca_volatile(x)
 GN_FN void doca_step(void) {}
 GN_FN void doca_remember(const gn_side *) {}
 #else
@@ -46,7 +48,7 @@ static inline __attribute__((unused)) void doca_step(void) {
     gn_pause();
 }
 GN_FN void doca_remember(const gn_side *s) { doca_alive = s->kernel; }
-#define DOCA_GPUNETIO_VOLATILE(x) (*(doca_step(), (volatile __typeof__(x) *)&(x)))
+#define DOCA_GPUNETIO_VOLATILE(x) (doca_step(), doca_volatile(x))
 #endif
 
 // ---- words shared by the threads of a kernel --------------------------------------------------------------

@@ -25,7 +25,7 @@ KERNEL void receive_and_pass_on(doca_gpu_eth_rxq *rxq, doca_gpu_semaphore_gpu *s
 }
 
 KERNEL void answer(doca_gpu_eth_rxq *rxq, doca_gpu_eth_txq *txq, doca_gpu_semaphore_gpu *sem, uint32_t items, uint32_t key) {
-    doca_gpu_semaphore_status status;
+    doca_gpu_semaphore_status status = DOCA_GPU_SEMAPHORE_STATUS_FREE;
     doca_gpu_dev_eth_ticket_t ticket;
     for (uint32_t item = 0;; item = (item + 1) % items) {
         uint64_t first = 0;
