@@ -94,7 +94,7 @@ func typeErrors(v *row.Value, known []string) (problems []string) {
 	}
 	for _, name := range typeName.FindAllString(parameter.ReplaceAllString(typeText.ReplaceAllString(v.Type, ""), ""), -1) {
 		if !slices.Contains(known, name) {
-			problems = append(problems, fmt.Sprintf("%q is no type", name))
+			problems = append(problems, fmt.Sprintf("%q is not a type", name))
 		}
 	}
 	return problems
@@ -106,10 +106,10 @@ func TestRowErrors(t *testing.T) {
 		"> x()":                                   "no words",
 		"Words.":                                  "no example",
 		"- a \nWords.\n> x()":                     "a: no type",
-		"- a strin: one\nWords.\n> x()":           `a: "strin" is no type`,
+		"- a strin: one\nWords.\n> x()":           `a: "strin" is not a type`,
 		". key string\nWords.\n> x()":             "key: neither unit nor words",
-		"-> burst | failed\nWords.\n> x()":        `"failed" is no type`,
-		"- f fun(b: brst): a\nWords.\n> x()":      `f: "brst" is no type`,
+		"-> burst | failed\nWords.\n> x()":        `"failed" is not a type`,
+		"- f fun(b: brst): a\nWords.\n> x()":      `f: "brst" is not a type`,
 		"- a \"x\" | size: one\nWords.\n> x()":    "",
 		"- a table<string, place>: one\nW\n> x()": "",
 	} {

@@ -212,7 +212,7 @@ func (c *cable) answers(r *rawRun, mac string) {
 		}
 	}
 	if got := c.resolves("10.98.0.78"); got != "" {
-		c.T.Errorf("somebody answers for 10.98.0.78: %s", got)
+		c.T.Errorf("a host answers for 10.98.0.78: %s", got)
 	}
 	r.file("silent")
 	r.wait("silent\t0")

@@ -39,11 +39,11 @@ static void close_exchange(exchange *x) {
 // A new connection; 0: there is no room.
 static uint32_t begin(exchange *x) {
     uint32_t id = 0;
-    bool anew;
-    line *l = (line *)dqi_conn_reserve(&x->t, &id, &anew);
+    bool fresh;
+    line *l = (line *)dqi_conn_reserve(&x->t, &id, &fresh);
     if (!l) return 0;
     DQ_CHECK(dqi_conn_look_up(&x->t, id) == NULL); // not before it is entered
-    DQ_EQ(anew, l->peer == 0 && dqi_conn_id_of(&l->conn) == 0);
+    DQ_EQ(fresh, l->peer == 0 && dqi_conn_id_of(&l->conn) == 0);
     l->peer = id;
     dqi_conn_enter(&x->t, &l->conn, id);
     x->live[x->n++] = id;

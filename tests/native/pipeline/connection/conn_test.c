@@ -18,8 +18,8 @@ static dqi_redial own;
 // A connection of the client's own.
 static dqi_conn *dial(void) {
     uint32_t id = 0;
-    bool anew;
-    dqi_conn *c = dqi_conn_reserve(&table, &id, &anew);
+    bool fresh;
+    dqi_conn *c = dqi_conn_reserve(&table, &id, &fresh);
     if (!c) exit(1);
     DQ_CHECK(c->redial == NULL && !atomic_load(&c->closing) && !atomic_load(&c->broken));
     dqi_conn_enter(&table, c, id);
