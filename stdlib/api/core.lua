@@ -50,6 +50,16 @@ function M.port(number)
   return nil, ("port %s: there are ports 0 to %d"):format(tostring(number), M.session and #M.ports or -1)
 end
 
+-- port_named returns the port with a name, or else the first one with this address; nil if there is none.
+function M.port_named(key)
+  for _, port in pairs(M.ports) do
+    if port.name == key then return port end
+  end
+  for number = 0, #M.ports do
+    if M.ports[number] and M.ports[number].address == key then return M.ports[number] end
+  end
+end
+
 -- queue returns a queue of a port, or nil and a message. direction is "rx" or "tx".
 function M.queue(number, id, direction)
   local port, text = M.port(number)
@@ -142,6 +152,19 @@ end
 function M.mac_bytes(text)
   if not text:find("^%x%x:%x%x:%x%x:%x%x:%x%x:%x%x$") then return nil end
   return (text:gsub("(%x%x):?", function(byte) return string.char(tonumber(byte, 16)) end))
+end
+
+-- ipv4_bytes converts an IPv4 address, a number in host byte order or dotted text, to four bytes, or returns nil.
+function M.ipv4_bytes(v)
+  if whole(v, 0, 2 ^ 32 - 1) then
+    return string.char(math.floor(v / 2 ^ 24), math.floor(v / 2 ^ 16) % 256, math.floor(v / 2 ^ 8) % 256, v % 256)
+  end
+  if type(v) ~= "string" then return nil end
+  local a, b, c, d = v:match("^(%d+)%.(%d+)%.(%d+)%.(%d+)$")
+  for _, part in ipairs{ a or 256, b, c, d } do
+    if tonumber(part) > 255 then return nil end
+  end
+  return string.char(tonumber(a), tonumber(b), tonumber(c), tonumber(d))
 end
 
 -- absent returns a function for a missing engine; values is the number of results before the message.

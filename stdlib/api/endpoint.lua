@@ -12,13 +12,10 @@ M.INVALID_ENDPOINT_ID = 0
 
 -- raw_port returns the port with this name or address, or nil and a message.
 local function raw_port(interface)
-  for _, port in pairs(core.ports) do
-    if port.name == interface or port.address == interface then
-      if port.mac then return port end
-      return nil, ("interface %s has no Ethernet address: it sends no frames"):format(tostring(interface))
-    end
-  end
-  return nil, ("there is no interface %s"):format(tostring(interface))
+  local port = core.port_named(interface)
+  if not port then return nil, ("there is no interface %s"):format(tostring(interface)) end
+  if port.mac then return port end
+  return nil, ("interface %s has no Ethernet address: it sends no frames"):format(tostring(interface))
 end
 
 -- template makes the headers, with a queue of the port that this task owns; nil and a message if a value is invalid.

@@ -36,17 +36,6 @@ function M.set_eth_header(burst, idx, dst)
   return core.write(state, 0, idx, 0, bytes .. source .. "\8\0")
 end
 
--- address converts an address, as a number in host byte order or dotted text, to four bytes.
-local function address(v)
-  if core.whole(v, 0, 2 ^ 32 - 1) then return two(floor(v / 65536)) .. two(v % 65536) end
-  if type(v) ~= "string" then return nil end
-  local a, b, c, d = v:match("^(%d+)%.(%d+)%.(%d+)%.(%d+)$")
-  for _, part in ipairs{ a or 256, b, c, d } do
-    if tonumber(part) > 255 then return nil end
-  end
-  return char(tonumber(a), tonumber(b), tonumber(c), tonumber(d))
-end
-
 -- remembered returns a caching form of make(a, b, c, d), as most headers equal the previous one.
 local function remembered(make)
   local a, b, c, d, header
@@ -64,7 +53,7 @@ local ipv4 = remembered(function(ip_len, proto, src_host, dst_host)
   elseif not core.whole(proto, 0, 255) then
     return nil, ("%s is not a protocol number"):format(tostring(proto))
   end
-  local src, dst = address(src_host), address(dst_host)
+  local src, dst = core.ipv4_bytes(src_host), core.ipv4_bytes(dst_host)
   if not src or not dst then
     return nil, ("%s is not an IPv4 address: a number in host byte order, or text, expected"):format(tostring(src and dst_host or src_host))
   end

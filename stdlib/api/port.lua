@@ -21,13 +21,8 @@ function M.format_eth_addr(text) return core.mac_bytes(tostring(text)) or ("\0")
 
 -- get_port_id returns the port with a name or address, or -1.
 function M.get_port_id(key)
-  for number, port in pairs(core.ports) do
-    if port.name == key then return number end
-  end
-  for number = 0, #core.ports do
-    if core.ports[number] and core.ports[number].address == key then return number end
-  end
-  return -1
+  local port = core.port_named(key)
+  return port and port.id or -1
 end
 
 function M.get_num_rx_queues(number)
@@ -37,17 +32,11 @@ function M.get_num_rx_queues(number)
   return port.n_rx
 end
 
--- ipv4 returns the text of a host's address, given as text or as a number in host byte order; nil for other values.
-local function ipv4(v)
-  if core.whole(v, 0, 2 ^ 32 - 1) then
-    v = ("%d.%d.%d.%d"):format(v / 2 ^ 24 % 256, v / 2 ^ 16 % 256, v / 2 ^ 8 % 256, v % 256)
-  end
-  local a, b, c, d = tostring(v):match("^(%d+)%.(%d+)%.(%d+)%.(%d+)$")
-  for _, part in ipairs{ a or "256", b, c, d } do
-    if tonumber(part) > 255 then return nil end
-  end
-  if v == "0.0.0.0" or tonumber(a) >= 224 then return nil end -- multicast, reserved, broadcast
-  return v
+-- host returns the text of a host's IPv4 address, given as text or as a number in host byte order; nil for other values.
+local function host(v)
+  local bytes = core.ipv4_bytes(v)
+  if not bytes or bytes == "\0\0\0\0" or bytes:byte() >= 224 then return nil end -- multicast, reserved, broadcast
+  return ("%d.%d.%d.%d"):format(bytes:byte(1, 4))
 end
 
 -- resolve_ipv4_mac returns the Ethernet address, as text, to which frames for an IPv4 address go through a port.
@@ -57,7 +46,7 @@ function M.resolve_ipv4_mac(number, dst, timeout_ms)
   local port
   port, text = core.port(number)
   if not port then return "INVALID_PARAMETER", nil, text end
-  local addr = ipv4(dst)
+  local addr = host(dst)
   if not addr then return "INVALID_PARAMETER", nil, ("%s is not the IPv4 address of a host"):format(tostring(dst)) end
   if not core.whole(timeout_ms, 1, 2 ^ 32 - 1) then
     return "INVALID_PARAMETER", nil, ("%s is not a valid timeout (expected ms from 1 on)"):format(tostring(timeout_ms))

@@ -13,13 +13,10 @@ function M.set_reorder_cuda_stream(interface_name, reorder_name, stream)
   if stream ~= nil and stream ~= 0 and getmetatable(stream) ~= "stream" then
     return "INVALID_PARAMETER", "the stream is neither nil, 0 nor of daqiri.stream"
   end
-  for _, port in pairs(core.ports) do
-    if port.name == interface_name or port.address == interface_name then
-      if port.reorders[reorder_name] then return "SUCCESS" end
-      return "INVALID_PARAMETER", ("%s has no reorder config %s"):format(interface_name, tostring(reorder_name))
-    end
-  end
-  return "INVALID_PARAMETER", ("there is no interface %s"):format(tostring(interface_name))
+  local port = core.port_named(interface_name)
+  if not port then return "INVALID_PARAMETER", ("there is no interface %s"):format(tostring(interface_name)) end
+  if port.reorders[reorder_name] then return "SUCCESS" end
+  return "INVALID_PARAMETER", ("%s has no reorder config %s"):format(interface_name, tostring(reorder_name))
 end
 
 local function aggregate(burst)
