@@ -74,7 +74,7 @@ func TestDocaNames(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Build(onHost(strings.Replace(source, "using ::", "using ::no_", 1))); err == nil {
-		t.Error("a name that there isn't compiles")
+		t.Error("an unknown name compiles")
 	}
 }
 

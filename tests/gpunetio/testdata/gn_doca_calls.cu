@@ -1,4 +1,4 @@
-// gn_doca_calls.cu: calls every function with DOCA's names that there is, in every instance of its template, for the compile
+// gn_doca_calls.cu: calls every function with DOCA's names, in every instance of its template, for the compile
 // tests (TestDocaCalls, TestGnDevice). Nothing of it is run.
 #include <doca_gpunetio_dev_buf.cuh>
 #include <doca_gpunetio_dev_comch.cuh>
