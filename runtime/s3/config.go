@@ -73,8 +73,11 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// client returns a client for the store without sending a request. secret is nil if no credentials were found.
-func (c *Config) client() (*minio.Core, *credentials.Credentials, error) {
+// Client completes c with the defaults and returns a client for the store and its credentials. It sends no request.
+func (c *Config) Client() (*minio.Core, *credentials.Credentials, error) {
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
 	at := c.Endpoint
 	if !strings.Contains(at, "://") {
 		at = "https://" + at

@@ -70,10 +70,7 @@ type Writer struct {
 
 // New returns a writer. It sends no request to the store.
 func New(c Config, account Account) (*Writer, error) {
-	if err := c.complete(); err != nil {
-		return nil, err
-	}
-	core, keys, err := c.client()
+	core, keys, err := c.Client()
 	if err != nil {
 		return nil, err
 	}

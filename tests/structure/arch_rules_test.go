@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -65,6 +66,15 @@ func TestArchitectureRules(t *testing.T) {
 	for _, c := range readmes {
 		t.Run(c.name, func(t *testing.T) { wantFault(t, readmeFaults(c.top, c.readme, []string{c.file}), c.want) })
 	}
+}
+
+func TestCrowdedFolders(t *testing.T) {
+	full := make([]string, maxFiles)
+	for k := range full {
+		full[k] = fmt.Sprintf("host/a/%d.go", k)
+	}
+	wantFault(t, crowdedFaults(append(full, "host/a/b/c.go")), "")
+	wantFault(t, crowdedFaults(append(full, "host/a/c.go")), "host/a has 46 files")
 }
 
 // wantFault checks that exactly one error was found and contains want, or none where want is empty.

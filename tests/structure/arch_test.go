@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -25,7 +26,7 @@ type layer struct {
 // layers is the import table, by top folder; a folder below may have a row of its own. Reading downwards, each layer knows less about Lua and more about hardware.
 var layers = map[string]layer{
 	"cmd":              {own: []string{"host"}},
-	"cmd/daqiri-bench": {own: []string{"host/exit", "host/state", "native", "runtime"}, modules: []string{"github.com/spf13/cobra"}},
+	"cmd/daqiri-bench": {own: []string{"host/exit", "host/state", "native", "runtime"}, modules: []string{"github.com/minio/minio-go", "github.com/spf13/cobra"}},
 	"host": {
 		own: []string{"bindings", "docs", "runtime", "scripts", "stdlib"},
 		modules: []string{"github.com/go-analyze/charts", "github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus",
@@ -85,6 +86,7 @@ func TestArchitecture(t *testing.T) {
 		t.Error("no Go file found")
 	}
 	showFaults(t, placeFaults(files))
+	showFaults(t, crowdedFaults(files))
 }
 
 func TestReadmes(t *testing.T) {
@@ -241,6 +243,23 @@ func placeFaults(files []string) []string {
 		}
 		if (top == "host" || top == "runtime") && dir == "" && path.Ext(base) == ".go" {
 			fault(top + "/ holds sub-packages only")
+		}
+	}
+	return faults
+}
+
+// maxFiles is the largest number of files in a folder, those of its subfolders not counted.
+const maxFiles = 45
+
+// crowdedFaults are the folders with more than maxFiles files.
+func crowdedFaults(files []string) (faults []string) {
+	count := map[string]int{}
+	for _, name := range files {
+		count[path.Dir(name)]++
+	}
+	for _, dir := range slices.Sorted(maps.Keys(count)) {
+		if n := count[dir]; n > maxFiles {
+			faults = append(faults, fmt.Sprintf("%s has %d files (expected at most %d): split it by subject", dir, n, maxFiles))
 		}
 	}
 	return faults
