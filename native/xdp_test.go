@@ -211,6 +211,11 @@ func TestSteerAgrees(t *testing.T) {
 	}
 }
 
+// frame is a UDP packet over IPv4 with eight bytes of payload.
+var frame = []byte("\x02\x00\x00\x00\x00\x02\x02\x00\x00\x00\x00\x01\x08\x00" +
+	"\x45\x00\x00\x24\x00\x01\x00\x00\x40\x11\x00\x00\x0a\x00\x00\x01\x0a\x00\x00\x02" +
+	"\x0f\xa0\x1b\xec\x00\x10\x00\x00payload!")
+
 // TestSteerChanges removes any of many rules; a rejected change must leave all as it was.
 func TestSteerChanges(t *testing.T) {
 	s := load(t)

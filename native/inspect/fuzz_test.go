@@ -1,10 +1,12 @@
-package native
+package inspect
 
 import (
 	"bytes"
 	"encoding/binary"
 	"slices"
 	"testing"
+
+	"github.com/daqiri/daqiri-run/native"
 )
 
 // frame is a UDP packet over IPv4 with a few bytes of payload.
@@ -27,7 +29,7 @@ func FuzzPacket(f *testing.F) {
 	f.Add(append(ipv6, 17, 0, 1, 2, 0, 0, 0, 0, 0, 1, 0, 2, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := tight(data)
-		h, ok := ParsePacket(p)
+		h, ok := native.ParsePacket(p)
 		if ok != (len(p) >= 14) {
 			t.Fatalf("%d bytes: ok %v", len(p), ok)
 		}
@@ -40,7 +42,7 @@ func FuzzPacket(f *testing.F) {
 			t.Errorf("headers overlap or leave the packet of %d bytes: %+v", len(p), h)
 		}
 		FillChecksums(p)
-		if again, _ := ParsePacket(p); again != h {
+		if again, _ := native.ParsePacket(p); again != h {
 			t.Errorf("checksums moved the headers: %+v, %+v", h, again)
 		}
 		if ok && !ChecksumsOK(p) {
@@ -49,8 +51,12 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
+func insn(code uint16, jt, jf uint8, k uint32) native.CBPFInsn {
+	return native.CBPFInsn{Code: code, JT: jt, JF: jf, K: k}
+}
+
 func FuzzCBPF(f *testing.F) {
-	insns := func(list ...CBPFInsn) []byte {
+	insns := func(list ...native.CBPFInsn) []byte {
 		var out []byte
 		for _, i := range list {
 			out = binary.LittleEndian.AppendUint16(out, i.Code)
@@ -60,13 +66,13 @@ func FuzzCBPF(f *testing.F) {
 		return out
 	}
 	const ldh, jeq, ret, ldx, ldind, div = 0x28, 0x15, 0x06, 0xb1, 0x40, 0x3c
-	f.Add(insns(CBPFInsn{ldh, 0, 0, 12}, CBPFInsn{jeq, 0, 1, 0x800}, CBPFInsn{ret, 0, 0, 0xffff}, CBPFInsn{ret, 0, 0, 0}), frame)
-	f.Add(insns(CBPFInsn{ldx, 0, 0, 14}, CBPFInsn{ldind, 0, 0, 0xfffffff0}, CBPFInsn{div, 0, 0, 0}, CBPFInsn{ret, 0, 0, 1}), frame[:20])
-	f.Add(insns(CBPFInsn{ret, 0, 0, 1}), []byte{})
+	f.Add(insns(insn(ldh, 0, 0, 12), insn(jeq, 0, 1, 0x800), insn(ret, 0, 0, 0xffff), insn(ret, 0, 0, 0)), frame)
+	f.Add(insns(insn(ldx, 0, 0, 14), insn(ldind, 0, 0, 0xfffffff0), insn(div, 0, 0, 0), insn(ret, 0, 0, 1)), frame[:20])
+	f.Add(insns(insn(ret, 0, 0, 1)), []byte{})
 	f.Fuzz(func(t *testing.T, code, packet []byte) {
-		var prog []CBPFInsn
+		var prog []native.CBPFInsn
 		for ; len(code) >= 8; code = code[8:] {
-			prog = append(prog, CBPFInsn{binary.LittleEndian.Uint16(code), code[2], code[3], binary.LittleEndian.Uint32(code[4:])})
+			prog = append(prog, insn(binary.LittleEndian.Uint16(code), code[2], code[3], binary.LittleEndian.Uint32(code[4:])))
 		}
 		p := tight(packet)
 		if CheckCBPF(prog) != nil {
@@ -83,15 +89,15 @@ func FuzzCBPF(f *testing.F) {
 }
 
 var (
-	actionVLANPush, actionVLANPop = ActionNamed("vlan_push"), ActionNamed("vlan_pop")
-	actionEncap, actionDecap      = ActionNamed("tunnel_encap"), ActionNamed("tunnel_decap")
+	actionVLANPush, actionVLANPop = native.ActionNamed("vlan_push"), native.ActionNamed("vlan_pop")
+	actionEncap, actionDecap      = native.ActionNamed("tunnel_encap"), native.ActionNamed("tunnel_decap")
 )
 
 // fuzzActions decodes actions, three bytes each: kind, tunnel and outer header, ids.
-func fuzzActions(code []byte) (actions []Action) {
+func fuzzActions(code []byte) (actions []native.Action) {
 	for ; len(code) >= 3 && len(actions) < 3; code = code[3:] {
-		actions = append(actions, Action{
-			Kind: ActionKind(code[0] % 6), Tunnel: TunnelKind(code[1] % 5), IPv6: code[1]&0x80 != 0, TTL: 64,
+		actions = append(actions, native.Action{
+			Kind: native.ActionKind(code[0] % 6), Tunnel: native.TunnelKind(code[1] % 5), IPv6: code[1]&0x80 != 0, TTL: 64,
 			TPID: []uint16{0x8100, 0x88a8}[code[2]&1], TCI: uint16(code[2]), ID: uint32(code[2] & 3), UDPDst: 4789,
 			Protocol: []uint16{0x6558, 0x0800, 0x86dd}[code[2]%3],
 		})
@@ -115,7 +121,7 @@ func FuzzTransform(f *testing.F) {
 	f.Add([]byte{byte(actionVLANPush), 0, 7}, []byte{})
 	f.Add([]byte{9, 0, 0, 9, 9, 9}, frame)
 	// run applies the actions to a frame surrounded by 0xee; nil: dropped.
-	run := func(t *testing.T, actions []Action, p []byte) []byte {
+	run := func(t *testing.T, actions []native.Action, p []byte) []byte {
 		whole := bytes.Repeat([]byte{0xee}, guard+room+len(p)+guard)
 		buf := whole[guard : guard+room+len(p)]
 		copy(buf[room:], p)
@@ -149,9 +155,9 @@ func FuzzTransform(f *testing.F) {
 			if len(out) <= len(p) {
 				t.Fatalf("%d bytes became %d in a tunnel", len(p), len(out))
 			}
-			whole := on.Kind == actionVLANPush || on.Tunnel == TunnelVXLAN // the other tunnels may carry less than a frame
-			on.Kind = map[ActionKind]ActionKind{actionVLANPush: actionVLANPop, actionEncap: actionDecap}[on.Kind]
-			if back := run(t, []Action{on}, out); whole && !bytes.Equal(back, p) {
+			whole := on.Kind == actionVLANPush || on.Tunnel == native.TunnelVXLAN // the other tunnels may carry less than a frame
+			on.Kind = map[native.ActionKind]native.ActionKind{actionVLANPush: actionVLANPop, actionEncap: actionDecap}[on.Kind]
+			if back := run(t, []native.Action{on}, out); whole && !bytes.Equal(back, p) {
 				t.Errorf("% x came back as % x", p, back)
 			}
 		}
