@@ -42,8 +42,8 @@ static void fatal(int sig, siginfo_t *info, void *context) {
     if (sig != SIGABRT || info->si_code != SI_TKILL) describe(sig, info); // abort: already explained
     int fd = atomic_exchange(&lifeline, -1);
     if (fd >= 0 && send(fd, "F", 1, MSG_NOSIGNAL) == 1) {
-        struct pollfd said = {.fd = fd, .events = POLLIN};
-        poll(&said, 1, LAST_WORDS_MS);
+        struct pollfd reply = {.fd = fd, .events = POLLIN};
+        poll(&reply, 1, LAST_WORDS_MS);
     }
     _exit(DQ_EXIT_FATAL);
 }

@@ -73,14 +73,14 @@ func (i Iface) Lend(conn uint32, r Region, as Remote) (Lease, Remote, error) {
 	}
 	l := Lease{(*C.dq_lease)(C.calloc(1, C.sizeof_dq_lease))}
 	var d C.dq_diag
-	var told Remote
+	var remote Remote
 	err := result("lend", C.dq_lend(i.c, C.uint32_t(conn), &loan, l.c, &d), &d)
 	if err != nil {
 		C.free(unsafe.Pointer(l.c))
-		return Lease{}, told, err
+		return Lease{}, remote, err
 	}
-	told.read(&l.c.what)
-	return l, told, nil
+	remote.read(&l.c.what)
+	return l, remote, nil
 }
 
 // Revoke ends a lease: after its return no peer can access the region. Not after the session's close.

@@ -46,7 +46,7 @@ function Reader:credit()
     b:free()
     return false
   end
-  self.told = self.read
+  self.credited = self.read
   return true
 end
 
@@ -54,7 +54,7 @@ function Reader:take(bytes)
   local slot = self.read % self.slots
   self.on_record(setmetatable({ number = self.read, bytes = bytes, at = slot * self.slot_bytes, lease = self.lease }, Record))
   self.read = self.read + 1
-  if self.read - self.told >= self.batch then self:credit() end
+  if self.read - self.credited >= self.batch then self:credit() end
 end
 
 -- reader lends a region to c's peer as a ring of slots, and calls on_record with each record: 'number', from 0, 'bytes', 'at' in the
@@ -63,7 +63,7 @@ function M.reader(c, o)
   for _, key in ipairs{ "region", "slots", "slot_bytes", "on_record" } do
     if o[key] == nil then error("ring.reader: '" .. key .. "' is missing", 2) end
   end
-  local r = setmetatable({ connection = c, slots = o.slots, slot_bytes = o.slot_bytes, on_record = o.on_record, read = 0, told = 0,
+  local r = setmetatable({ connection = c, slots = o.slots, slot_bytes = o.slot_bytes, on_record = o.on_record, read = 0, credited = 0,
     batch = math.max(1, math.floor(o.slots / 4)) }, Reader)
   c:on_burst(function(b) immediates(b, function(bytes) r:take(bytes) end) end)
   local lease, status, why = c:lend(o.region, { name = o.name or o.region, access = "rdma_write", slots = o.slots, slot_bytes = o.slot_bytes })

@@ -47,8 +47,8 @@ func FuzzServer(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(s.Close)
-	f.Fuzz(func(t *testing.T, said string) {
-		if strings.Contains(said, "while") || strings.Contains(said, "repeat") || strings.Contains(said, "for") || strings.Contains(said, "goto") || strings.Contains(said, "..") {
+	f.Fuzz(func(t *testing.T, output string) {
+		if strings.Contains(output, "while") || strings.Contains(output, "repeat") || strings.Contains(output, "for") || strings.Contains(output, "goto") || strings.Contains(output, "..") {
 			t.Skip() // endless chunks are valid
 		}
 		c, err := net.Dial("unix", s.Path())
@@ -56,7 +56,7 @@ func FuzzServer(f *testing.F) {
 			t.Fatal(err)
 		}
 		_ = c.SetDeadline(time.Now().Add(time.Minute))
-		if _, err := c.Write([]byte(said)); err != nil && !strings.Contains(err.Error(), "broken pipe") {
+		if _, err := c.Write([]byte(output)); err != nil && !strings.Contains(err.Error(), "broken pipe") {
 			t.Fatal(err)
 		}
 		_ = c.Close()
@@ -76,10 +76,10 @@ func FuzzClient(f *testing.F) {
 	}
 	f.Add(string(good) + "\n" + string(good) + "\n" + `{"text":"x"}` + "\n" + `{"line":"1","view":"2"}` + "\n")
 	f.Add(`{"error":"no"}` + "\n")
-	f.Fuzz(func(t *testing.T, said string) {
+	f.Fuzz(func(t *testing.T, output string) {
 		ours, theirs := net.Pipe()
 		go func() {
-			_, _ = ours.Write([]byte(said))
+			_, _ = ours.Write([]byte(output))
 			_ = ours.Close()
 		}()
 		go func() {

@@ -41,15 +41,15 @@ func TestGPURows(t *testing.T) {
 				}
 				return plan, json.Unmarshal([]byte(c.plan), plan)
 			}}
-			var said []string
+			var output []string
 			for _, f := range GPUs(o) {
 				text := strings.TrimPrefix(f.Of+": "+f.Found, ": ")
-				said = append(said, f.Row+": "+string(f.State)+": "+text)
+				output = append(output, f.Row+": "+string(f.State)+": "+text)
 				if f.Row == c.row && f.State == c.state && strings.Contains(text, c.found) {
 					return
 				}
 			}
-			t.Errorf("no row %s with %q:\n%s", c.row, c.found, strings.Join(said, "\n"))
+			t.Errorf("no row %s with %q:\n%s", c.row, c.found, strings.Join(output, "\n"))
 		})
 	}
 }

@@ -236,6 +236,6 @@ func TestColor(t *testing.T) {
 	contains(t, report, red+"FAIL"+plain, red+"-y"+plain, green+"+x"+plain, red+"0 passed, 1 failed"+plain)
 	_, report = runTests(t, dir, nil)
 	if strings.Contains(report, "\x1b") {
-		t.Errorf("colour that nobody asked for: %q", report)
+		t.Errorf("unrequested colour: %q", report)
 	}
 }

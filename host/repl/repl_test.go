@@ -305,13 +305,13 @@ func TestCompletionGivesUp(t *testing.T) {
 	r := New(Options{})
 	r.wait = time.Millisecond
 	if _, words, _ := r.complete("x", 1); words != nil {
-		t.Errorf("completions from nobody: %q", words)
+		t.Errorf("completions without a source: %q", words)
 	}
 	r.wait = 50 * time.Millisecond
 	taken := make(chan Request, 1)
 	go func() { taken <- <-r.Requests() }()
 	if _, words, _ := r.complete("x", 1); words != nil {
-		t.Errorf("completions from nobody: %q", words)
+		t.Errorf("completions without a source: %q", words)
 	}
 	(<-taken).Serve(nil) // would panic on the nil executor if served
 }

@@ -121,13 +121,13 @@ func (d *Description) arguments(t *ast.TableExpr) {
 
 // declaration reads {value, type, unit, help, choices, required}.
 func (a *Arg) declaration(t *ast.TableExpr) {
-	said := ""
+	doc := ""
 	for k, f := range t.Fields {
 		switch key := textOf(f.Key); {
 		case f.Key == nil && k == 0, key == "value":
 			a.Type, a.Default = constant(f.Value)
 		case key == "type":
-			said = textOf(f.Value)
+			doc = textOf(f.Value)
 		case key == "unit":
 			a.Unit = textOf(f.Value)
 		case key == "help":
@@ -138,8 +138,8 @@ func (a *Arg) declaration(t *ast.TableExpr) {
 			a.Choices = textsOf(f.Value)
 		}
 	}
-	if said != "" {
-		a.Type = said
+	if doc != "" {
+		a.Type = doc
 	}
 }
 

@@ -23,11 +23,11 @@ func Trace(L *lua.LState, err error) string {
 	} else {
 		b.WriteString(repl.FormatError(L, err))
 	}
-	said := raised.Error()
+	text := raised.Error()
 	for _, cause := range chain(raised.Cause) {
-		if !strings.Contains(said, cause) {
+		if !strings.Contains(text, cause) {
 			b.WriteString("\ncaused by: " + strings.ReplaceAll(cause, "\n", "\n  "))
-			said = cause
+			text = cause
 		}
 	}
 	return b.String()

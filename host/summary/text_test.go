@@ -159,7 +159,7 @@ func TestManySessions(t *testing.T) {
 		t.Errorf("%d sessions shown:\n%s", n, got)
 	}
 	if !strings.HasSuffix(got, "\nand 2 sessions that lost nothing (--summary full shows all)\n") {
-		t.Errorf("the rest is not told:\n%s", got)
+		t.Errorf("the rest is not printed:\n%s", got)
 	}
 	if n := strings.Count(r.Text(Style{Full: true}), "capture.yaml: ran for"); n != mostSessions+3 {
 		t.Errorf("%d sessions in full", n)

@@ -125,10 +125,10 @@ static int run_once(dqi_launch_host *h, const dq_kernel *k, const dqi_job *j, in
                     dq_diag *diag) {
     dqi_worker_word word = {0};
     bool stopped = false;
-    bool said = send_job(h, j, files) && wait_end(h, s, &word, &stopped);
-    int err = said ? word.is : DQ_GENERIC_FAILURE;
-    if (!said || (err != DQ_OK && err != DQ_GENERIC_FAILURE)) // it rejected the job, and has ended
-        end_worker(h, said ? NULL : &word);
+    bool replied = send_job(h, j, files) && wait_end(h, s, &word, &stopped);
+    int err = replied ? word.is : DQ_GENERIC_FAILURE;
+    if (!replied || (err != DQ_OK && err != DQ_GENERIC_FAILURE)) // it rejected the job, and has ended
+        end_worker(h, replied ? NULL : &word);
     if (err == DQ_OK) return DQ_OK;
     return dqi_fail(diag, err, "%s: on the host: %s", k->what,
                     stopped ? "it was killed, as it did not end" : word.text);

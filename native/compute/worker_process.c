@@ -100,10 +100,10 @@ bool dqi_worker_hear(const dqi_worker *w, int timeout_ms, dqi_worker_word *word,
     do
         n = poll(&p, 1, timeout_ms);
     while (n < 0 && errno == EINTR);
-    bool said = n == 1 && recv(w->socket, word, sizeof *word, MSG_DONTWAIT) == (ssize_t)sizeof *word;
-    *ended = n == 1 && !said;
-    if (said) clean(word);
-    return said;
+    bool received = n == 1 && recv(w->socket, word, sizeof *word, MSG_DONTWAIT) == (ssize_t)sizeof *word;
+    *ended = n == 1 && !received;
+    if (received) clean(word);
+    return received;
 }
 
 static void how(int status, char *text, size_t len) {
@@ -144,10 +144,10 @@ static int start_one(const char *name, const dqi_worker_message *first, dqi_work
         close(pair[0]);
         return DQ_ESYS - err;
     }
-    bool said = dqi_worker_send(w, first) && dqi_worker_hear(w, READY_MS, word, &ended);
-    if (said && word->is == DQ_OK) return DQ_OK;
-    dqi_worker_end(w, said ? NULL : word);
-    return said ? word->is : DQ_GENERIC_FAILURE;
+    bool received = dqi_worker_send(w, first) && dqi_worker_hear(w, READY_MS, word, &ended);
+    if (received && word->is == DQ_OK) return DQ_OK;
+    dqi_worker_end(w, received ? NULL : word);
+    return received ? word->is : DQ_GENERIC_FAILURE;
 }
 
 int dqi_worker_spawn(const char *what, const char *name, const dqi_worker_message *first, dqi_worker *out,

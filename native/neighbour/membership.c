@@ -211,7 +211,7 @@ static int record_of(const dqi_member *e, int64_t now) {
 }
 
 // Updates e after its due records were reported.
-static void said(dqi_membership *m, dqi_member *e, int64_t now) {
+static void mark_reported(dqi_membership *m, dqi_member *e, int64_t now) {
     if (e->answer_ns <= now) e->answer_ns = INT64_MAX;
     if (e->changes == 0 || e->change_ns > now) return;
     e->changes--;
@@ -227,7 +227,7 @@ static uint32_t report_old(dqi_membership *m, dqi_member *e, const dqi_station *
     bool other = false; // another source of the same group
     for (uint32_t k = 0; k < m->n; k++)
         other |= &m->all[k] != e && !m->all[k].leaving && dqi_addr_same_host(&m->all[k].g.group, &e->g.group);
-    said(m, e, now);
+    mark_reported(m, e, now);
     return e->leaving && other ? 0 : dqi_report_old(me, &e->g, !e->leaving, out);
 }
 
@@ -240,7 +240,7 @@ static uint32_t report_all(dqi_membership *m, dqi_member *e, const dqi_station *
     for (; e < m->all + m->n; e++) {
         if (e->g.group.sa.sa_family != family || due(e) > now) continue;
         if (!dqi_report_add(&r, record_of(e, now), &e->g)) break;
-        said(m, e, now);
+        mark_reported(m, e, now);
     }
     return dqi_report_end(&r);
 }

@@ -46,7 +46,7 @@ static uint32_t answer_arp(const dqi_station *me, const uint8_t *frame, const dq
 
 // Validates a solicitation (RFC 4861, 7.1.1). nd is its ICMPv6 message of n bytes.
 static bool solicitation_ok(const uint8_t *frame, const dqi_pkt *pkt, const uint8_t *nd, uint32_t n,
-                            bool nobody) {
+                            bool unspecified) {
     static const uint8_t solicited_node[13] = {0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
     const uint8_t *ip = frame + pkt->l3;
     if (n < ND_LEN || nd[0] != SOLICITATION || nd[1] != 0 || ip[7] != HOP_LIMIT || nd[8] == 0xff)
@@ -54,18 +54,19 @@ static bool solicitation_ok(const uint8_t *frame, const dqi_pkt *pkt, const uint
     if (pkt->l3 + DQI_IPV6_LEN + dqi_be16(ip + 4) > pkt->len) return false; // truncated
     for (uint32_t at = ND_LEN; at < n; at += nd[at + 1] * 8u) {
         if (n - at < OPTION_LEN || nd[at + 1] == 0 || nd[at + 1] * 8u > n - at) return false;
-        if (nobody && nd[at] == SOURCE_ADDRESS) return false;
+        if (unspecified && nd[at] == SOURCE_ADDRESS) return false;
     }
-    if (nobody && memcmp(ip + 24, solicited_node, sizeof solicited_node) != 0) return false;
+    if (unspecified && memcmp(ip + 24, solicited_node, sizeof solicited_node) != 0) return false;
     return dqi_csum_ok(frame, pkt);
 }
 
 static uint32_t answer_nd(const dqi_station *me, const uint8_t *frame, const dqi_pkt *pkt, uint8_t *out) {
-    static const uint8_t nobody[16] = {0}, all_nodes[16] = {0xff, 0x02, [15] = 1};
+    static const uint8_t any_address[16] = {0}, all_nodes[16] = {0xff, 0x02, [15] = 1};
     static const uint8_t all_nodes_mac[6] = {0x33, 0x33, 0, 0, 0, 1};
     if (pkt->ip_proto != DQI_PROTO_ICMPV6 || pkt->l4 == DQI_NONE) return 0;
     const uint8_t *ip = frame + pkt->l3, *nd = frame + pkt->l4;
-    bool probe = memcmp(ip + 8, nobody, 16) == 0; // duplicate address detection: the answer goes to all nodes
+    bool probe =
+        memcmp(ip + 8, any_address, 16) == 0; // duplicate address detection: all nodes get the answer
     if (!solicitation_ok(frame, pkt, nd, pkt->end - pkt->l4, probe) || !has_ip6(me, nd + 8)) return 0;
 
     answer_ethernet(me, frame, pkt->l3, out);

@@ -116,8 +116,8 @@ bool dqi_neigh_hear(const uint8_t *frame, uint32_t len, dqi_neighbour *out) {
     dqi_pkt pkt;
     if (!dqi_parse(frame, len, &pkt) || pkt.l3 == DQI_NONE) return false;
     *out = (dqi_neighbour){.vlan = pkt.has & DQ_HAS_VLAN ? pkt.vlan_tci & 0xfff : 0};
-    bool heard = pkt.ethertype == TYPE_ARP ? hear_arp(frame, &pkt, out)
+    bool found = pkt.ethertype == TYPE_ARP ? hear_arp(frame, &pkt, out)
                  : pkt.has & DQ_HAS_IPV6   ? hear_nd(frame, &pkt, out)
                                            : false;
-    return heard && !(out->mac[0] & 1);
+    return found && !(out->mac[0] & 1);
 }

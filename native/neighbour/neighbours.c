@@ -21,11 +21,11 @@ void dqi_neighbours_want(dqi_neighbours *t, const dq_ip *ip, uint16_t vlan) {
     t->list[k].known = false;
 }
 
-void dqi_neighbours_heard(dqi_neighbours *t, const dqi_neighbour *said, int64_t now_ns) {
+void dqi_neighbours_update(dqi_neighbours *t, const dqi_neighbour *found, int64_t now_ns) {
     for (uint32_t k = 0; k < t->n && k < DQI_NEIGHBOURS; k++) {
         dqi_neighbour *who = &t->list[k].who;
-        if ((said->vlan != 0 && said->vlan != who->vlan) || !same_ip(&who->ip, &said->ip)) continue;
-        memcpy(who->mac, said->mac, 6);
+        if ((found->vlan != 0 && found->vlan != who->vlan) || !same_ip(&who->ip, &found->ip)) continue;
+        memcpy(who->mac, found->mac, 6);
         t->list[k].known = true;
         t->list[k].known_ns = now_ns;
     }

@@ -18,7 +18,7 @@ typedef struct dqi_neighbours {
 // Adds a neighbour whose answers are to be stored.
 void dqi_neighbours_want(dqi_neighbours *t, const dq_ip *ip, uint16_t vlan);
 // Stores an answer of an added neighbour. vlan 0 matches any: a device may have stripped the tag.
-void dqi_neighbours_heard(dqi_neighbours *t, const dqi_neighbour *said, int64_t now_ns);
+void dqi_neighbours_update(dqi_neighbours *t, const dqi_neighbour *found, int64_t now_ns);
 // Finds a neighbour's Ethernet address; false: unknown, or not confirmed for a minute.
 bool dqi_neighbours_find(const dqi_neighbours *t, const dq_ip *ip, uint16_t vlan, int64_t now_ns,
                          uint8_t mac[6]);

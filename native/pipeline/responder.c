@@ -95,10 +95,10 @@ static bool may_ask(const uint8_t *p, uint32_t len) {
 
 static void answer(dqi_responder *r, const uint8_t *frame, uint32_t len) {
     uint8_t out[DQI_NEIGH_MAX];
-    dqi_neighbour said;
+    dqi_neighbour found;
     dqi_lock(&r->lock);
-    if (r->near.n > 0 && dqi_neigh_hear(frame, len, &said))
-        dqi_neighbours_heard(&r->near, &said, dq_now(r->iface->session));
+    if (r->near.n > 0 && dqi_neigh_hear(frame, len, &found))
+        dqi_neighbours_update(&r->near, &found, dq_now(r->iface->session));
     uint32_t n = dqi_neigh_answer(&r->me, frame, len, out);
     if (n == 0 && r->groups.n > 0 && dqi_membership_query(&r->groups, frame, len, dq_now(r->iface->session)))
         atomic_store(&r->due, dqi_membership_due(&r->groups));

@@ -68,14 +68,14 @@ void dq_waiter_free(dq_waiter *w) {
 
 void dqi_waiter_ended(dq_waiter *w, dqi_op_end *e) {
     pthread_mutex_lock(&w->lock);
-    bool heard = !w->closed;
-    if (heard) {
+    bool open = !w->closed;
+    if (open) {
         *(w->first ? &w->last->next : &w->first) = e;
         w->last = e;
         dqi_wake_up(&w->poller.wake); // under the lock: its descriptor is open
     }
     pthread_mutex_unlock(&w->lock);
-    if (!heard) dq_op_free(e->op);
+    if (!open) dq_op_free(e->op);
     unhold(w);
 }
 

@@ -176,14 +176,14 @@ dqi_endpoint dqi_talk_to(const dqi_talk *talk, const dq_burst *b, uint32_t i) {
 
 uint32_t dqi_pseudo_put(dqi_talk *talk, const dqi_endpoint *from, const dqi_endpoint *to, uint8_t *dst,
                         uint32_t n) {
-    static const dqi_endpoint nobody = {0};
+    static const dqi_endpoint none = {0};
     const dqi_endpoint *src = from;
     int32_t family = src->family ? src->family : to->family;
     bool v6 = family == AF_INET6;
     uint16_t src_port = src->port, dst_port = to->port;
     // A socket bound to any address of the other family still has its port.
-    if (src->family != family) src = &nobody;
-    if (to->family != family) to = &nobody;
+    if (src->family != family) src = &none;
+    if (to->family != family) to = &none;
     put_mac(dst, to, v6 ? 16 : 4);
     put_mac(dst + 6, src, v6 ? 16 : 4);
     dqi_put_be16(dst + 12, v6 ? DQI_TYPE_IPV6 : DQI_TYPE_IPV4);

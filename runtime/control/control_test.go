@@ -141,8 +141,8 @@ func TestCrowd(t *testing.T) {
 
 // TestWebPage checks that an HTTP request closes the connection before any line of it is answered.
 func TestWebPage(t *testing.T) {
-	var said []string
-	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: func(p *Peer, line []byte) []byte { said = append(said, string(line)); return line }})
+	var output []string
+	s, err := Listen(Options{TCP: "127.0.0.1:0", Answer: func(p *Peer, line []byte) []byte { output = append(output, string(line)); return line }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +157,8 @@ func TestWebPage(t *testing.T) {
 		}
 	}
 	s.Close()
-	if len(said) > 0 {
-		t.Errorf("lines were answered: %q", said)
+	if len(output) > 0 {
+		t.Errorf("lines were answered: %q", output)
 	}
 }
 

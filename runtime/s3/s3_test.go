@@ -105,8 +105,8 @@ func TestChecksums(t *testing.T) {
 			if total != whole+parts || len(begun) != 1 || len(completed) != 1 || len(s.of("part")) != 2 {
 				t.Fatalf("%d bytes by %s", total, s.whats())
 			}
-			if said := begun[0].header.Get("X-Amz-Checksum-Algorithm"); (said == "CRC32C") == c.md5 {
-				t.Errorf("the upload in parts begins with the algorithm %q", said)
+			if output := begun[0].header.Get("X-Amz-Checksum-Algorithm"); (output == "CRC32C") == c.md5 {
+				t.Errorf("the upload in parts begins with the algorithm %q", output)
 			}
 			for _, x := range s.of("part") {
 				named := strings.Contains(string(completed[0].body), "<ChecksumCRC32C>"+c.sum(x.body))

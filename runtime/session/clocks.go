@@ -25,13 +25,13 @@ var timedWords = map[bool]string{
 func (s *Session) noteClocks() {
 	asked := false
 	for _, i := range s.ifaces {
-		said := map[string]bool{}
+		noted := map[string]bool{}
 		for _, q := range i.rx {
 			kind := q.native.Stamps()
-			if said[kind] {
+			if noted[kind] {
 				continue
 			}
-			said[kind] = true
+			noted[kind] = true
 			text := stampWords[kind]
 			if i.spec.RX.HardwareTimestamps && kind != "hardware" {
 				text += fmt.Sprintf("; the %s engine has no hardware timestamps here", i.Engine())

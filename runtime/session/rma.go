@@ -29,11 +29,11 @@ func (c *Conn) Lend(r *Region, as Remote) (*Lease, error) {
 		return nil, err
 	}
 	defer c.i.s.leave()
-	n, told, err := c.i.native.Lend(c.id, r.native, as)
+	n, remote, err := c.i.native.Lend(c.id, r.native, as)
 	if err != nil {
 		return nil, err
 	}
-	return &Lease{told, c, r, n}, nil
+	return &Lease{remote, c, r, n}, nil
 }
 
 // Revoke ends the lease: when it returns the peer can no longer access the region. Operations in progress fail, and the connection ends with them.

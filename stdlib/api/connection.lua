@@ -148,9 +148,9 @@ end
 
 -- alone returns a message if a server has no peer to send to, otherwise nil.
 function core.alone(port)
-  if not port.server or port.heard then return nil end
+  if not port.server or port.paired then return nil end
   local there = port.iface:connection().peer ~= ""
-  port.heard = there and port.udp -- a UDP peer remains
+  port.paired = there and port.udp -- a UDP peer remains
   if not there then return ("port %d (%s): no peer is known yet"):format(port.id, port.name) end
 end
 

@@ -52,13 +52,13 @@ func TestAttach(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode %v of the socket, want 0600: %v", info.Mode(), err)
 	}
-	said, code := attachWith(t, "count >= 5\nstep = 1e6\nprint('seen here', step)\n", socket)
-	if code != 0 || !strings.Contains(said, "true\n") || !strings.Contains(said, "seen here\t1000000") {
-		t.Errorf("exit code %d:\n%s", code, said)
+	output, code := attachWith(t, "count >= 5\nstep = 1e6\nprint('seen here', step)\n", socket)
+	if code != 0 || !strings.Contains(output, "true\n") || !strings.Contains(output, "seen here\t1000000") {
+		t.Errorf("exit code %d:\n%s", code, output)
 	}
-	said, code = attachWith(t, "oops.x\n", socket)
-	if code != 1 || !strings.Contains(said, "unknown global 'oops'") {
-		t.Errorf("an error: exit code %d:\n%s", code, said)
+	output, code = attachWith(t, "oops.x\n", socket)
+	if code != 1 || !strings.Contains(output, "unknown global 'oops'") {
+		t.Errorf("an error: exit code %d:\n%s", code, output)
 	}
 	for _, want := range []string{`msg="a prompt has attached"`, `msg=typed chunk="step = 1e6"`, "seen here\t1000000"} {
 		if !strings.Contains(out.String(), want) {
@@ -78,8 +78,8 @@ func TestAttach(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	x.Type(ctrlC, "interrupted", "> ")
 	x.Type("step\r", "\r\n1000000\r\n", "> ")
-	if said, code := attachWith(t, "1\n", socket); code != 4 || !strings.Contains(said, "another client has the prompt of this job: use --view") {
-		t.Errorf("a second prompt: exit code %d:\n%s", code, said)
+	if output, code := attachWith(t, "1\n", socket); code != 4 || !strings.Contains(output, "another client has the prompt of this job: use --view") {
+		t.Errorf("a second prompt: exit code %d:\n%s", code, output)
 	}
 	var views []*harness.Buffer
 	for k := range 3 {
@@ -105,9 +105,9 @@ func TestAttach(t *testing.T) {
 	}
 
 	// The job's end ends who looks on, and the socket goes.
-	said, _ = attachWith(t, "s:stop 'enough'\n", socket)
+	output, _ = attachWith(t, "s:stop 'enough'\n", socket)
 	if err := job.Wait(); err != nil {
-		t.Errorf("the job: %v\n%s\n%s", err, out.String(), said)
+		t.Errorf("the job: %v\n%s\n%s", err, out.String(), output)
 	}
 	if !strings.Contains(out.String(), "ended, counted by the prompt") {
 		t.Errorf("the job has not seen what was typed:\n%s", out.String())
@@ -115,8 +115,8 @@ func TestAttach(t *testing.T) {
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
 		t.Error("the socket is still there")
 	}
-	if said, code := attachWith(t, "", socket); code != 4 || !strings.Contains(said, "no job listens there: it is gone") {
-		t.Errorf("a job that is gone: exit code %d: %s", code, said)
+	if output, code := attachWith(t, "", socket); code != 4 || !strings.Contains(output, "no job listens there: it is gone") {
+		t.Errorf("a job that is gone: exit code %d: %s", code, output)
 	}
 }
 
@@ -192,8 +192,8 @@ func TestAttachRefused(t *testing.T) {
 	}
 	defer func() { _ = fake.Process.Kill(); _ = fake.Wait() }()
 	harness.Until(t, "socket of the stranger", func() bool { _, err := os.Stat(theirs); return err == nil })
-	if said, code := attachWith(t, "", theirs); code != 4 || !strings.Contains(said, "user 65534 at the other: only its user may attach to a job") {
-		t.Errorf("a job of a stranger: exit code %d: %s", code, said)
+	if output, code := attachWith(t, "", theirs); code != 4 || !strings.Contains(output, "user 65534 at the other: only its user may attach to a job") {
+		t.Errorf("a job of a stranger: exit code %d: %s", code, output)
 	}
 
 	other := filepath.Join(filepath.Dir(socket), "other.sock")
@@ -212,8 +212,8 @@ func TestAttachRefused(t *testing.T) {
 		}
 	}()
 	for k, want := range []string{"the job is of daqiri-run 0.0.9", "and this is", "no job of daqiri-run answers there"} {
-		if said, code := attachWith(t, "", other); code != 4 || !strings.Contains(said, want) {
-			t.Errorf("%s: exit code %d: %s", greetings[k], code, said)
+		if output, code := attachWith(t, "", other); code != 4 || !strings.Contains(output, want) {
+			t.Errorf("%s: exit code %d: %s", greetings[k], code, output)
 		}
 	}
 
@@ -232,7 +232,7 @@ func TestAttachRefused(t *testing.T) {
 		_ = c.Close()
 	}
 	harness.Until(t, "prompt that is free again", func() bool {
-		said, code := attachWith(t, "6*7\n", socket)
-		return code == 0 && strings.Contains(said, "42")
+		output, code := attachWith(t, "6*7\n", socket)
+		return code == 0 && strings.Contains(output, "42")
 	})
 }

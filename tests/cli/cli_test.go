@@ -150,7 +150,7 @@ var stopCases = []struct {
 		s:start()
 		print("ready")
 		string.find(("a"):rep(90000), ("a-"):rep(30) .. "b")`, []os.Signal{syscall.SIGINT}, 130, []string{"s.lua:5: the script was still busy", "default: ran for"}},
-	{"a file that nobody writes", `
+	{"a file that is never written", `
 		local s = require "daqiri".open()
 		s:start()
 		print("ready")

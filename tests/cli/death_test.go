@@ -100,10 +100,10 @@ func checkLast(t *testing.T, dir, cause string, died bool) {
 	if err != nil || last.Cause != cause || last.Died != died || len(last.Sessions) != 1 {
 		t.Fatalf("summary: %v, %+v", err, last)
 	}
-	said := -1
+	output := -1
 	for _, l := range last.Sessions[0].Ledger.Lines {
 		if l.Name == "disk" {
-			said = l.Out
+			output = l.Out
 		}
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "disk_*.pcap"))
@@ -115,8 +115,8 @@ func checkLast(t *testing.T, dir, cause string, died bool) {
 			t.Errorf("%s: %d bytes take %d: %v", file, st.Size, st.Blocks*512, err)
 		}
 	}
-	if said < 1 || found < said || !died && found != said {
-		t.Errorf("the ledger says %d packets, the files have %d", said, found)
+	if output < 1 || found < output || !died && found != output {
+		t.Errorf("the ledger says %d packets, the files have %d", output, found)
 	}
 }
 

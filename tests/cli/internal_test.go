@@ -54,17 +54,17 @@ func TestExitInternal(t *testing.T) {
 		if !c.ledger {
 			continue
 		}
-		var told struct {
+		var found struct {
 			ExitCode int `json:"exit_code"`
 			Cause    string
 			Sessions []struct{ Imbalance []string }
 		}
 		text, err := os.ReadFile(summary)
 		if err == nil {
-			err = json.Unmarshal(text, &told)
+			err = json.Unmarshal(text, &found)
 		}
-		if err != nil || told.ExitCode != 70 || told.Cause != "internal" || len(told.Sessions) != 1 || len(told.Sessions[0].Imbalance) == 0 {
-			t.Errorf("%s: summary %+v, %v", c.args, told, err)
+		if err != nil || found.ExitCode != 70 || found.Cause != "internal" || len(found.Sessions) != 1 || len(found.Sessions[0].Imbalance) == 0 {
+			t.Errorf("%s: summary %+v, %v", c.args, found, err)
 		}
 	}
 }

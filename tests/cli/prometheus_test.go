@@ -59,7 +59,7 @@ func startPrometheus(t *testing.T, target string) *prometheusServer {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("prometheus said:\n%s", log.String())
+			t.Logf("prometheus printed:\n%s", log.String())
 		}
 	})
 	return &prometheusServer{t, "http://" + listen}
@@ -227,8 +227,8 @@ func checkMetrics(t *testing.T, url string) {
 	}
 	check := exec.Command(promtool, "check", "metrics")
 	check.Stdin = bytes.NewReader(text)
-	if said, err := check.CombinedOutput(); err != nil || len(bytes.TrimSpace(said)) > 0 {
-		t.Errorf("promtool check metrics: %v\n%s", err, said)
+	if output, err := check.CombinedOutput(); err != nil || len(bytes.TrimSpace(output)) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, output)
 	}
 }
 

@@ -225,13 +225,13 @@ func TestReportOfFailure(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != c.code || err != nil || !strings.Contains(string(page), c.says) {
 			t.Errorf("%s: exit code %d, want %d; %v\n%s", name, code, c.code, err, out)
 		}
-		var told struct{ Errors []string }
+		var found struct{ Errors []string }
 		text, err := os.ReadFile(filepath.Join(dir, "x.json"))
 		if err == nil {
-			err = json.Unmarshal(text, &told)
+			err = json.Unmarshal(text, &found)
 		}
-		if err != nil || (len(told.Errors) > 0) != (c.code == 1) {
-			t.Errorf("%s: the summary has the errors %q: %v", name, told.Errors, err)
+		if err != nil || (len(found.Errors) > 0) != (c.code == 1) {
+			t.Errorf("%s: the summary has the errors %q: %v", name, found.Errors, err)
 		}
 	}
 }

@@ -20,15 +20,15 @@ func TestBlockFiles(t *testing.T) {
 	run := func(args ...string) map[string]int {
 		t.Helper()
 		cmd := harness.BlocksRun(t, program, dir, args...)
-		var said strings.Builder
-		cmd.Stderr = &said
+		var output strings.Builder
+		cmd.Stderr = &output
 		out, err := cmd.Output()
 		figures := map[string]int{}
 		if err == nil {
 			err = json.Unmarshal(out, &figures)
 		}
-		if err != nil || !strings.Contains(said.String(), "every packet is accounted for") {
-			t.Fatalf("%v: %s\n%s", err, out, said.String())
+		if err != nil || !strings.Contains(output.String(), "every packet is accounted for") {
+			t.Fatalf("%v: %s\n%s", err, out, output.String())
 		}
 		return figures
 	}

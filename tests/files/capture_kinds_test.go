@@ -111,7 +111,7 @@ func TestCapturesKeepWhatIsKnown(t *testing.T) {
 		harness.Captured{Ns: day + 1, Data: harness.Datagram(2, 10, true), Link: 1, Flags: 2},
 		harness.Captured{Ns: day + 2, Data: harness.Datagram(3, 10, true), Comment: "first light", Flags: 1, DropCount: 7},
 		harness.Captured{Ns: day + 3, Data: harness.Datagram(4, 700, true)[:60], Orig: 742, Link: 2, Comment: strings.Repeat("x", 207)})
-	said := []string{"frame.interface_name", "frame.interface_description", "frame.comment", "frame.packet_flags", "frame.drop_count"}
+	printed := []string{"frame.interface_name", "frame.interface_description", "frame.comment", "frame.packet_flags", "frame.drop_count"}
 	for _, c := range []struct {
 		name, file, output string
 		data               []byte
@@ -124,8 +124,8 @@ func TestCapturesKeepWhatIsKnown(t *testing.T) {
 		{"without times", "in.pcapng", "out.pcapng", pcapngOf([]ngLink{{1, "", "", -1}}, harness.Captured{Ns: 0, Data: harness.Datagram(1, 9, true)},
 			harness.Captured{Ns: noTime, Data: harness.Datagram(2, 9, true)}, harness.Captured{Ns: day, Data: harness.Datagram(3, 9, true)}, harness.Captured{Ns: noTime, Data: harness.Datagram(4, 9, true)}), nil},
 		{"without times alone", "in.pcapng", "out.pcapng", pcapngOf([]ngLink{{1, "", "", -1}}, harness.Captured{Ns: noTime, Data: harness.Datagram(2, 9, true)}), nil},
-		{"all that is said", "in.pcapng", "out.pcapng", rich, append(said, "eth.dst")},
-		{"all that is said, filtered", "in.pcapng", "out.pcapng", rich, said},
+		{"all that is recorded", "in.pcapng", "out.pcapng", rich, append(printed, "eth.dst")},
+		{"all that is recorded, filtered", "in.pcapng", "out.pcapng", rich, printed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,8 +159,8 @@ func TestCaptureTimesOutside(t *testing.T) {
 	data := pcapngOf([]ngLink{{1, "", "", -1}}, harness.Captured{Ns: last + 5, Data: harness.Datagram(1, 9, true)}, harness.Captured{Ns: later, Data: harness.Datagram(2, 9, true)})
 	for output, want := range map[string]string{"out.pcap": "4294967295.999999999", "out.pcapng": "7000000000.000000000"} {
 		path, out, code := recordFile(t, "in.pcapng", data, output)
-		said := strings.Contains(out, "whose times a file of this format can't have")
-		if code != 0 || said != (output == "out.pcap") {
+		printed := strings.Contains(out, "whose times a file of this format can't have")
+		if code != 0 || printed != (output == "out.pcap") {
 			t.Errorf("%s: exit code %d\n%s", output, code, out)
 		}
 		if got := harness.TsharkLines(t, path, "frame.time_epoch"); !slices.Equal(got, []string{"4294967295.000000005", want}) {

@@ -106,15 +106,15 @@ func TestCaptureFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := 0
+	output := 0
 	for _, m := range statistics.FindAllStringSubmatch(string(blocks), -1) {
-		said++
+		output++
 		if got := fmt.Sprintf("received %s, dropped %s, by the system %s", m[2], m[3], m[4]); got != want[m[1]] {
 			t.Errorf("interface %s: %s, want %s", m[1], got, want[m[1]])
 		}
 	}
-	if said != 2 {
-		t.Errorf("tshark shows statistics of %d interfaces, not of 2", said)
+	if output != 2 {
+		t.Errorf("tshark shows statistics of %d interfaces, not of 2", output)
 	}
 
 	nano := harness.TsharkLines(t, filepath.Join(dir, "nano.pcap"), "frame.time_epoch")

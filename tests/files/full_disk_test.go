@@ -75,7 +75,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			checkFilled(t, dir, c.kind == "write_pcap", c.name == "more files than room", text("verify1"))
 			if !strings.Contains(text("run2"), "its manifest: ") || !strings.Contains(text("run2"), "no space left on device") {
-				t.Errorf("the run on the full disk said:\n%s", text("run2"))
+				t.Errorf("the run on the full disk printed:\n%s", text("run2"))
 			}
 			before := contents(t, filepath.Join(dir, "full"))
 			for _, later := range []string{"refused", "freed"} {

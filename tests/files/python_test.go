@@ -37,21 +37,21 @@ const pythonReader = `
 import json, sys, numpy as np
 if len(sys.argv) > 1: sys.path.insert(0, sys.argv[1])
 import daqiri_run
-said = json.loads(sys.stdin.read())
-files = {f.rsplit(".", 1)[1]: f for f in said["files"]}
+summary = json.loads(sys.stdin.read())
+files = {f.rsplit(".", 1)[1]: f for f in summary["files"]}
 b = daqiri_run.blocks(files["dqb"])
-assert len(b) == said["batches"], (len(b), said)
+assert len(b) == summary["batches"], (len(b), summary)
 assert b["data"].dtype == np.float32 and b["data"].shape == (len(b), 8, 4), b["data"].shape
 came = daqiri_run.present(b)[:, :8]
 assert (came.sum(axis=1) == b["packets"]).all()
-assert said["missing"] > 0
+assert summary["missing"] > 0
 for k in range(len(b)):
     for slot in range(8):
         n = int(b["batch_id"][k]) * 8 + slot
         want = [n, 256, -1, 2] if came[k, slot] else [0, 0, 0, 0]
         assert b["data"][k, slot].tolist() == want, (k, slot, b["data"][k, slot], want)
 flat = daqiri_run.raw(files["raw"], np.dtype(">u2"), (-1, 6))
-assert len(flat) == said["out"], (len(flat), said)
+assert len(flat) == summary["out"], (len(flat), summary)
 seq = flat[:, 0].astype(int) * 65536 + flat[:, 1]
 assert (np.diff(seq) > 0).all() and (flat[:, 2] == seq).all() and (flat[:, 3:] == [256, 65535, 2]).all()
 kept = {int(b["batch_id"][k]) * 8 + s for k in range(len(b)) for s in range(8) if came[k, s]}
@@ -251,9 +251,9 @@ func readBack(t *testing.T, python string, args ...string) {
 	}
 	write := exec.Command(harness.Built(t), "--summary", "none", "x.lua")
 	write.Dir = dir
-	said, err := write.Output()
+	output, err := write.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	shown := harness.BlocksOf(tree.Read(t, "python/README.md"), "python")
 	if len(shown) != 1 {
@@ -261,9 +261,9 @@ func readBack(t *testing.T, python string, args ...string) {
 	}
 	for _, program := range []string{pythonReader, fmt.Sprintf(pythonShown, shown[0])} {
 		read := exec.Command(python, append([]string{"-c", program}, args...)...)
-		read.Dir, read.Stdin = dir, strings.NewReader(string(said))
+		read.Dir, read.Stdin = dir, strings.NewReader(string(output))
 		if out, err := read.CombinedOutput(); err != nil || !strings.Contains(string(out), "right") {
-			t.Errorf("%v: %s\n%s\n%s", err, out, said, program)
+			t.Errorf("%v: %s\n%s\n%s", err, out, output, program)
 		}
 	}
 }

@@ -330,12 +330,12 @@ func TestS3API(t *testing.T) {
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "DAQIRI_PATH="+filepath.Join(root, "bindings/suite/testdata"),
 			"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY="+harness.S3Secret)
-		var said strings.Builder
-		cmd.Stderr = &said
+		var output strings.Builder
+		cmd.Stderr = &output
 		out, err := cmd.Output()
 		n, bad := strconv.Atoi(strings.TrimSpace(string(out)))
 		if err != nil || bad != nil || n < 1 {
-			t.Fatalf("%s: %v: %s\n%s", clock, err, out, said.String())
+			t.Fatalf("%s: %v: %s\n%s", clock, err, out, output.String())
 		}
 		want := map[string]string{}
 		for i := range 3 {
@@ -364,15 +364,15 @@ func TestS3Blocks(t *testing.T) {
 	harness.Need(t, "scapy") // for python3
 	s, dir := harness.NewS3Server(t), t.TempDir()
 	cmd := harness.BlocksRun(t, harness.Built(t), dir, "--endpoint", "http://"+s.Address, "--options", `{"packets_per_object": 60}`, "--pcap", "seen")
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.Output()
 	f := map[string]int{}
 	if err == nil {
 		err = json.Unmarshal(out, &f)
 	}
-	if err != nil || !strings.Contains(said.String(), "every packet is accounted for") || !strings.Contains(said.String(), "disk uploaded 400 packets") {
-		t.Fatalf("%v: %s\n%s", err, out, said.String())
+	if err != nil || !strings.Contains(output.String(), "every packet is accounted for") || !strings.Contains(output.String(), "disk uploaded 400 packets") {
+		t.Fatalf("%v: %s\n%s", err, out, output.String())
 	}
 	objects := s.Objects()
 	files := make([]string, len(objects))

@@ -78,13 +78,13 @@ func TestGPUInspect(t *testing.T) {
 	if plan.GPUs.Driver != "12.4" || len(plan.GPUs.GPUs) != 2 {
 		t.Errorf("%+v", plan.GPUs)
 	}
-	var said []string
+	var output []string
 	for _, f := range plan.Machine {
-		said = append(said, f.Row+", "+f.Of+": "+f.State+": "+f.Found)
+		output = append(output, f.Row+", "+f.Of+": "+f.State+": "+f.Found)
 	}
 	for _, want := range []string{"GPU driver, GPU 1: pass: Fake GPU at 0000:11:00.0, compute capability 8.0, 512 MiB; driver of CUDA 12.4", "GPU storage, "} {
-		if !strings.Contains(strings.Join(said, "\n"), want) {
-			t.Errorf("no %q in:\n%s", want, strings.Join(said, "\n"))
+		if !strings.Contains(strings.Join(output, "\n"), want) {
+			t.Errorf("no %q in:\n%s", want, strings.Join(output, "\n"))
 		}
 	}
 }
@@ -209,8 +209,8 @@ daqiri.array{ kind = "device", gpu = "11:00.0", type = "fp32", shape = { 1024, 1
 		{"out of bounds", "", one + `local op = assert(k:launch(a, 2^40)); print(op:wait{ timeout = 5 }, op.error); print(pcall(a.sum, a)); print(pcall(k.launch, k, a, 0))`,
 			[]string{"true\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", "false\tarray of 4 fp32 (device): cuMemcpyDtoHAsync: CUDA_ERROR_ILLEGAL_ADDRESS",
 				"false\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_ILLEGAL_ADDRESS"}},
-		{"a kernel traps", "trap=1", one + `local op = assert(k:launch(a, 0)); op:on_done(function(o) print("told", o.error) end); op:wait{ timeout = 5 }`,
-			[]string{"told\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"}},
+		{"a kernel traps", "trap=1", one + `local op = assert(k:launch(a, 0)); op:on_done(function(o) print("done", o.error) end); op:wait{ timeout = 5 }`,
+			[]string{"done\tkernel bad: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"}},
 		{"a launch fails", "fail=1", one + `print(pcall(k.launch, k, a, 0))`, []string{"kernel bad: GPU 0 (Fake GPU): cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED"}},
 		{"a launch after the GPU was lost", "fail=1", one + `local two = daqiri.kernel{ grid = 1, block = 4, src = "__global__ void two(float *a) {}" }
 print(pcall(k.launch, k, a, 0)); for i = 1, 8 do print(pcall(two.launch, two, a)) end; print("ended")`, []string{"kernel two: GPU 0 (Fake GPU): CUDA_ERROR_LAUNCH_FAILED", "was lost earlier", "ended"}},

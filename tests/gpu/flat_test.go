@@ -84,8 +84,8 @@ func staysFlat(t *testing.T, batches string, args ...string) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir(), "GOGC=20") // Go's part changes little then
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -99,7 +99,7 @@ func staysFlat(t *testing.T, batches string, args ...string) {
 	had := map[string][6]uint64{}
 	for _, word := range []string{"warm", "done"} {
 		if !lines.Scan() || lines.Text() != word {
-			t.Fatalf("%q instead of %q\n%s", lines.Text(), word, said.String())
+			t.Fatalf("%q instead of %q\n%s", lines.Text(), word, output.String())
 		}
 		at[word], had[word] = anonymousKB(t, cmd.Process.Pid), counts()
 	}
@@ -109,8 +109,8 @@ func staysFlat(t *testing.T, batches string, args ...string) {
 	for lines.Scan() {
 	}
 	_ = cmd.Wait()
-	if cmd.ProcessState.ExitCode() != 0 || !strings.Contains(said.String(), harness.Balanced) {
-		t.Errorf("exit code %d\n%s", cmd.ProcessState.ExitCode(), said.String())
+	if cmd.ProcessState.ExitCode() != 0 || !strings.Contains(output.String(), harness.Balanced) {
+		t.Errorf("exit code %d\n%s", cmd.ProcessState.ExitCode(), output.String())
 	}
 	t.Logf("%s batches: %d KiB, then %d; %d and %d", batches, at["warm"], at["done"], had["warm"], had["done"])
 	if at["done"] > at["warm"]+harness.FlatMost {
@@ -121,7 +121,7 @@ func staysFlat(t *testing.T, batches string, args ...string) {
 		t.Errorf("pieces, bytes and streams were %d, and are %d, with %d lists", warm[3:], done[3:], done[0])
 	}
 	if end := counts(); end[5] > 1 || end[3] > 2 { // what a session had is released; the array of the script lasts, with its own for copies
-		t.Errorf("at the end there are %d\n%s", end[3:], said.String())
+		t.Errorf("at the end there are %d\n%s", end[3:], output.String())
 	}
 }
 

@@ -79,7 +79,7 @@ print(("%d batches, %d wrong, %d missing, %d numbers"):format(#want, wrong, miss
 // whether batches are full; on the stand-in memory of the GPU is full of 0xa5 at first, and behind each other batch's.
 func TestGPUMarks(t *testing.T) {
 	script := harness.WriteScript(t, marksScript)
-	said := regexp.MustCompile(`(?m)^(\d+) batches, 0 wrong, (\d+) missing, (\d+) numbers$`)
+	output := regexp.MustCompile(`(?m)^(\d+) batches, 0 wrong, (\d+) missing, (\d+) numbers$`)
 	var first string
 	for _, c := range []struct {
 		name, fault string
@@ -92,7 +92,7 @@ func TestGPUMarks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, code := harness.OnGPU(t, c.fault, script, c.args...)
-			m := said.FindString(out)
+			m := output.FindString(out)
 			if first == "" {
 				first = m
 			}
@@ -103,7 +103,7 @@ func TestGPUMarks(t *testing.T) {
 	}
 	for name, args := range map[string][]string{"all there": {"--loss", "0"}, "few a batch": {"--per", "16", "--loss", "0.4"}} {
 		t.Run(name, func(t *testing.T) {
-			if out, code := harness.OnGPU(t, "", script, args...); code != 0 || !said.MatchString(out) {
+			if out, code := harness.OnGPU(t, "", script, args...); code != 0 || !output.MatchString(out) {
 				t.Errorf("exit code %d:\n%s", code, out)
 			}
 		})

@@ -31,7 +31,7 @@ func intoGPU(t *testing.T, cmd *exec.Cmd, faults, cufile string) {
 }
 
 // figures runs a command to its good end; what it counted, and what it reported.
-func figures(t *testing.T, cmd *exec.Cmd) (f map[string]int, said string) {
+func figures(t *testing.T, cmd *exec.Cmd) (f map[string]int, output string) {
 	t.Helper()
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -69,9 +69,9 @@ func TestGPUBlocks(t *testing.T) {
 				}
 			}
 			intoGPU(t, cmd, c.faults, c.cufile)
-			f, said := figures(t, cmd)
-			if !strings.Contains(said, c.way) {
-				t.Errorf("no %q:\n%s", c.way, said)
+			f, output := figures(t, cmd)
+			if !strings.Contains(output, c.way) {
+				t.Errorf("no %q:\n%s", c.way, output)
 			}
 			files := harness.CheckBlocksManifest(t, dir, "a/disk.manifest.json")
 			blocks, packets, holes := harness.ReadBlocks(t, dir, "seen.pcap", files)
@@ -103,9 +103,9 @@ func TestGPUObjects(t *testing.T) {
 	s, dir := harness.NewS3Server(t), t.TempDir()
 	cmd := harness.BlocksRun(t, harness.Built(t), dir, "--endpoint", "http://"+s.Address, "--options", `{"packets_per_object": 60}`, "--pcap", "seen")
 	intoGPU(t, cmd, "delay_us=50", "off")
-	f, said := figures(t, cmd)
-	if !strings.Contains(said, "disk uploaded 400 packets") {
-		t.Error(said)
+	f, output := figures(t, cmd)
+	if !strings.Contains(output, "disk uploaded 400 packets") {
+		t.Error(output)
 	}
 	var files []string
 	for i, o := range s.Objects() {

@@ -102,12 +102,12 @@ func TestGPUFromYAML(t *testing.T) {
 		}
 		return string(out)
 	}
-	said := run(harness.Built(t), "--summary", "full", "gpu.lua")
-	if !strings.Contains(said, "memory region blocks: 2 MiB of GPU 0 (Fake GPU)") || !strings.Contains(said, "every packet is accounted for") {
-		t.Errorf("no GPU, or no account:\n%s", said)
+	output := run(harness.Built(t), "--summary", "full", "gpu.lua")
+	if !strings.Contains(output, "memory region blocks: 2 MiB of GPU 0 (Fake GPU)") || !strings.Contains(output, "every packet is accounted for") {
+		t.Errorf("no GPU, or no account:\n%s", output)
 	}
 	if got := run("/usr/bin/python3", "-c", gpuReader); !strings.HasPrefix(got, "9") || len(strings.Fields(got)) != 2 {
-		t.Errorf("blocks and packets: %s\n%s", got, said)
+		t.Errorf("blocks and packets: %s\n%s", got, output)
 	}
 }
 

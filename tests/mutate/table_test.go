@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 	s := sight{"go", []string{"./tests", "TestA"}}
 	failed := os.ErrInvalid
 	for _, c := range []struct {
-		said   string
+		output string
 		failed error
 		sound  error
 		seen   bool
@@ -128,7 +128,7 @@ func TestJudge(t *testing.T) {
 		{"FAIL tests [build failed]", failed, nil, false},
 	} {
 		b := &bench{sound: map[string]error{s.String(): c.sound}}
-		if seen, how := b.judge("", s, c.said, c.failed); seen != c.seen {
+		if seen, how := b.judge("", s, c.output, c.failed); seen != c.seen {
 			t.Errorf("%+v: %v, %s", c, seen, how)
 		}
 	}

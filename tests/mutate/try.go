@@ -144,11 +144,11 @@ func (b *bench) try(root string, f fault) (result, error) {
 		if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
 			return r, err
 		}
-		said, failed := b.ask(root, s)
+		output, failed := b.ask(root, s)
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			return r, err
 		}
-		if r.seen, r.how = b.judge(root, s, said, failed); r.seen {
+		if r.seen, r.how = b.judge(root, s, output, failed); r.seen {
 			r.level = s.level()
 			break
 		}
@@ -167,20 +167,20 @@ var (
 )
 
 // judge reports whether a test that ended so has seen the fault: it failed, it was built, and without the fault it passes.
-func (b *bench) judge(root string, s sight, said string, failed error) (seen bool, how string) {
-	if m := notBuilt.FindString(said); m != "" && failed != nil {
+func (b *bench) judge(root string, s sight, output string, failed error) (seen bool, how string) {
+	if m := notBuilt.FindString(output); m != "" && failed != nil {
 		return false, fmt.Sprintf("does not compile: %s", m)
 	}
 	if failed == nil {
-		return false, strings.TrimSpace(fmt.Sprintf("%v: passed %s", s, notRun.FindString(said)))
+		return false, strings.TrimSpace(fmt.Sprintf("%v: passed %s", s, notRun.FindString(output)))
 	}
 	b.mu.Lock()
 	sound, known := b.sound[s.String()]
 	b.mu.Unlock()
 	if !known {
-		var said string
-		if said, sound = b.ask(root, s); sound != nil {
-			fmt.Printf("%v fails without a fault:\n%s\n", s, said)
+		var output string
+		if output, sound = b.ask(root, s); sound != nil {
+			fmt.Printf("%v fails without a fault:\n%s\n", s, output)
 		}
 		b.mu.Lock()
 		b.sound[s.String()] = sound
@@ -193,7 +193,7 @@ func (b *bench) judge(root string, s sight, said string, failed error) (seen boo
 }
 
 // ask runs a test in the copy.
-func (b *bench) ask(root string, s sight) (said string, failed error) {
+func (b *bench) ask(root string, s sight) (output string, failed error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sightTimeout)
 	defer cancel()
 	line := []string{"go", "test", "-v", "-count", "1", "-timeout", "4m"}
@@ -203,8 +203,8 @@ func (b *bench) ask(root string, s sight) (said string, failed error) {
 		line = append(line, pkg, "-run", pattern)
 	case "go":
 		if b.dpdk {
-			if said, failed = b.command(ctx, root, "make", "--no-print-directory", "libdaqiri_dpdk.so"); failed != nil {
-				return said, failed
+			if output, failed = b.command(ctx, root, "make", "--no-print-directory", "libdaqiri_dpdk.so"); failed != nil {
+				return output, failed
 			}
 		}
 		line = append(line, s.args[0], "-run", s.args[1])
@@ -215,7 +215,7 @@ func (b *bench) ask(root string, s sight) (said string, failed error) {
 }
 
 // command runs a program in the copy.
-func (b *bench) command(ctx context.Context, root string, line ...string) (said string, failed error) {
+func (b *bench) command(ctx context.Context, root string, line ...string) (output string, failed error) {
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Dir, cmd.Env = root, append(b.env[:len(b.env):len(b.env)], "CCACHE_BASEDIR="+root)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what tests start ends with them

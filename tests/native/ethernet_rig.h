@@ -58,14 +58,15 @@ static struct {
     uint32_t n_gone, n_add;
     uint32_t gone_id, add_id; // flow ids of the first
     bool refuses;
-} told;
+} reported;
 
 static int fake_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *rules, uint32_t n,
                       dq_diag *diag) {
-    if (told.refuses) return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: full", p->iface->conf.name);
-    told.n_gone = n_gone, told.n_add = n;
-    told.gone_id = n_gone > 0 ? gone->flow_id : 0;
-    told.add_id = n > 0 ? rules->flow_id : 0;
+    if (reported.refuses)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "interface %s: full", p->iface->conf.name);
+    reported.n_gone = n_gone, reported.n_add = n;
+    reported.gone_id = n_gone > 0 ? gone->flow_id : 0;
+    reported.add_id = n > 0 ? rules->flow_id : 0;
     return DQ_OK;
 }
 

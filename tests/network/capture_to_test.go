@@ -83,14 +83,14 @@ func TestCaptureAtAnyAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	beside, said := filepath.Join(dir, "beside.pcap"), new(harness.Buffer)
+	beside, output := filepath.Join(dir, "beside.pcap"), new(harness.Buffer)
 	dump := c.Command(ns, "tcpdump", "-i", "lo", "-n", "-U", "--immediate-mode", "-w", beside, "udp")
-	dump.Stderr = said
+	dump.Stderr = output
 	if err := dump.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dump.Process.Kill(); _ = dump.Wait() })
-	harness.Until(t, "tcpdump", func() bool { return strings.Contains(said.String(), "listening on") })
+	harness.Until(t, "tcpdump", func() bool { return strings.Contains(output.String(), "listening on") })
 
 	cmd, out, stderr := harness.StartReady(t, dir, "ip", "netns", "exec", ns, harness.Built(t), "s.lua")
 	to := []string{"127.0.0.1:7148", "127.0.0.2:7148", "10.98.0.7:7148", "239.9.1.1:7148", "127.0.0.3:7149", "::1:7149", "fd98::7:7149"}

@@ -156,10 +156,10 @@ func capture(t *testing.T, program string) string {
 }
 
 // wantExample checks that a program got the ten inner frames of the example, and nothing else.
-func wantExample(t *testing.T, said string) {
+func wantExample(t *testing.T, output string) {
 	t.Helper()
 	var got []string
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		if rest, ok := strings.CutPrefix(line, "GOT "); ok {
 			got = append(got, strings.TrimSpace(rest))
 		}
@@ -221,7 +221,7 @@ end, { policy = "wait" })
 s:start()
 while s:stats().rx_port.wire["in"] < args.frames do daqiri.sleep(0.01) end
 s:stop("all in")
-print(daqiri.json{ said = table.concat(got, "\n") })
+print(daqiri.json{ decoded = table.concat(got, "\n") })
 `
 
 // TestDecapExampleOnCard has DPDK's devices play the reference's example: cards that take the tunnel off, that only mark
@@ -235,12 +235,12 @@ func TestDecapExampleOnCard(t *testing.T) {
 		"flows,transforms":           "transforms of receive flows: the device: flows 5\n",
 		"flows,templates,transforms": "transforms of receive flows: the device: flows 5\n",
 	} {
-		var got struct{ Said string }
+		var got struct{ Decoded string }
 		record := filepath.Join(t.TempDir(), "record")
 		t.Setenv("DAQIRI_NIC_RECORD", record)
-		said := onCard(t, features, deviceScript, &got, "--config", onDevice(t, "vdev:net_pcap0,rx_pcap="+file, exampleFlow), "--frames", "70")
-		wantExample(t, got.Said)
-		wants(t, said, says, "no_flow: 60 ")
+		output := onCard(t, features, deviceScript, &got, "--config", onDevice(t, "vdev:net_pcap0,rx_pcap="+file, exampleFlow), "--frames", "70")
+		wantExample(t, got.Decoded)
+		wants(t, output, says, "no_flow: 60 ")
 		if strings.Contains(features, "flows") {
 			if n := len(numbersIn(t, record, "marked")); n != 10 {
 				t.Errorf("with %q: the device marked %d frames, want 10", features, n)
@@ -259,14 +259,14 @@ func TestIsolationWithoutFlows(t *testing.T) {
 		frames := python(t, decapHead+"for k in range(3): print(bytes(inner(k)).hex())\n", "")
 		compare(t, frames, through(t, program, "", "", true, frames), []string{"nothing", "nothing", "nothing"})
 	})
-	play := func(t *testing.T, run func(config string) (json []byte, said string, err error), address string) {
-		out, said, err := run(onDevice(t, address, isolated))
-		var got struct{ Said string }
+	play := func(t *testing.T, run func(config string) (json []byte, output string, err error), address string) {
+		out, output, err := run(onDevice(t, address, isolated))
+		var got struct{ Decoded string }
 		if err == nil {
 			err = json.Unmarshal(out, &got)
 		}
-		if err != nil || got.Said != "" || !strings.Contains(said, "no_flow: 70 ") {
-			t.Errorf("%v, packets %q\n%s", err, got.Said, said)
+		if err != nil || got.Decoded != "" || !strings.Contains(output, "no_flow: 70 ") {
+			t.Errorf("%v, packets %q\n%s", err, got.Decoded, output)
 		}
 	}
 	t.Run("replay", func(t *testing.T) {
@@ -276,10 +276,10 @@ func TestIsolationWithoutFlows(t *testing.T) {
 		}
 		play(t, func(config string) ([]byte, string, error) {
 			cmd := exec.Command(program, "--summary", "full", script, "--config", config, "--frames", "70")
-			var said strings.Builder
-			cmd.Stderr = &said
+			var output strings.Builder
+			cmd.Stderr = &output
 			out, err := cmd.Output()
-			return out, said.String(), err
+			return out, output.String(), err
 		}, "pcap:"+file)
 	})
 	t.Run("dpdk", func(t *testing.T) {

@@ -80,17 +80,17 @@ func TestDPDKDevices(t *testing.T) {
 			r.wait("ready")
 			file := filepath.Join(r.dir, "got.pcap")
 			dump := c.Command(peer, "tcpdump", "-Q", "in", "-U", "-Z", "root", "-i", iface, "-w", file, "-c", "300", "ether src 02:00:00:00:00:02")
-			var said harness.Buffer
-			dump.Stderr = &said
+			var output harness.Buffer
+			dump.Stderr = &output
 			if err := dump.Start(); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = dump.Process.Kill() })
-			harness.Until(t, "tcpdump", func() bool { return strings.Contains(said.String(), "listening on") })
+			harness.Until(t, "tcpdump", func() bool { return strings.Contains(output.String(), "listening on") })
 			c.In(peer, "tcpreplay", "--quiet", "--pps=5000", "--intf1="+iface, sent)
 			r.wait("sent")
 			if err := dump.Wait(); err != nil {
-				t.Fatalf("tcpdump: %v\n%s", err, said.String())
+				t.Fatalf("tcpdump: %v\n%s", err, output.String())
 			}
 			r.stop()
 			if !strings.Contains(r.out.String(), x.sums) {

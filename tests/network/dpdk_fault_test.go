@@ -95,7 +95,7 @@ func TestDPDKStopped(t *testing.T) {
 	summary := []byte(r.stop())
 	in, lost := figure(t, summary, "in"), figure(t, summary, "kernel_dropped")
 	if in+lost != 2010 || lost == 0 {
-		t.Errorf("%d frames came in and %d are told as dropped by the kernel, of 2010 sent\n%s", in, lost, r.out.String())
+		t.Errorf("%d frames came in and %d are reported as dropped by the kernel, of 2010 sent\n%s", in, lost, r.out.String())
 	}
 }
 
@@ -188,10 +188,10 @@ func TestDPDKSendDown(t *testing.T) {
 			c.In(c.Recv, "ip", "link", "del", x.iface)
 			r.wait("no such device")
 			if n := figure(t, []byte(r.stopWith(5)), "send_error"); n == 0 { // errors == 0
-				t.Errorf("no frame is told as not sent\n%s", r.out.String())
+				t.Errorf("no frame is reported as not sent\n%s", r.out.String())
 			}
 			if x.iface == "dtap0" && strings.Contains(r.out.String(), "nic_tx_errors") {
-				t.Errorf("frames that the device refused are told as lost by it, too\n%s", r.out.String())
+				t.Errorf("frames that the device refused are reported as lost by it, too\n%s", r.out.String())
 			}
 		})
 	}

@@ -74,8 +74,8 @@ func TestCardGPU(t *testing.T) {
 		t.Setenv("DAQIRI_NIC_RECORD", record)
 		t.Setenv("DAQIRI_FAKE_CUDA", c.gpu)
 		var got struct{ Got int }
-		said := onCard(t, c.features, gpuSplitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null", "--dir", dir)
-		wants(t, said, c.says...)
+		output := onCard(t, c.features, gpuSplitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null", "--dir", dir)
+		wants(t, output, c.says...)
 		if !slices.Equal(harness.TsharkLines(t, filepath.Join(dir, "disk.pcap"), fields...), want) {
 			t.Errorf("with %q, %q: what came from the GPU's memory is not what was sent", c.features, c.gpu)
 		}
@@ -107,8 +107,8 @@ func TestCardGPUWhole(t *testing.T) {
 		Got     int
 		Columns []string
 	}
-	said := onCard(t, "gpu", gpuSplitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null", "--dir", dir, "--whole")
-	wants(t, said, "memory region body: device net_pcap0 of queue rx puts packets into the GPU's memory itself (GPUDirect)", "packets stay where the device put them",
+	output := onCard(t, "gpu", gpuSplitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null", "--dir", dir, "--whole")
+	wants(t, output, "memory region body: device net_pcap0 of queue rx puts packets into the GPU's memory itself (GPUDirect)", "packets stay where the device put them",
 		"memory region body: whole packets are in the memory of GPU 0; a kernel copies their first 128 bytes to the host")
 	fields := []string{"frame.len", "udp.srcport", "udp.payload", "udp.checksum.status"}
 	if !slices.Equal(harness.TsharkLines(t, filepath.Join(dir, "disk.pcap"), fields...), harness.TsharkLines(t, sent, fields...)) {

@@ -33,14 +33,14 @@ $(pkg-config --cflags libdpdk | sed 's/-I/-isystem /g') nic/*.c -o "$1" -lrte_et
 // onCard runs a script with devices that have these features of cards: what it reports, and its JSON in `got`.
 func onCard(t *testing.T, features, script string, got any, args ...string) string {
 	t.Helper()
-	out, said, err := tryOnCard(t, features, script, args...)
-	if err != nil || !strings.Contains(said, "every packet is accounted for") {
-		t.Fatalf("%v\n%s", err, said)
+	out, output, err := tryOnCard(t, features, script, args...)
+	if err != nil || !strings.Contains(output, "every packet is accounted for") {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	if err := json.Unmarshal(out, got); err != nil {
-		t.Fatalf("%v in %q\n%s", err, out, said)
+		t.Fatalf("%v in %q\n%s", err, out, output)
 	}
-	return said
+	return output
 }
 
 func tryOnCard(t *testing.T, features, script string, args ...string) ([]byte, string, error) {
@@ -73,11 +73,11 @@ func cardCommand(t *testing.T, command func(string, ...string) *exec.Cmd, featur
 }
 
 // wants checks that a program reported each of these.
-func wants(t *testing.T, said string, texts ...string) {
+func wants(t *testing.T, output string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		if !strings.Contains(said, text) {
-			t.Errorf("%q is not in\n%s", text, said)
+		if !strings.Contains(output, text) {
+			t.Errorf("%q is not in\n%s", text, output)
 		}
 	}
 }
@@ -138,9 +138,9 @@ func TestCardSplit(t *testing.T) {
 	} {
 		var got struct{ Got, Wrong int }
 		to := filepath.Join(t.TempDir(), "out.pcap")
-		said := onCard(t, features, splitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null",
+		output := onCard(t, features, splitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null",
 			"--tx", "vdev:net_pcap1,tx_pcap="+to, "--dir", filepath.Dir(to))
-		wants(t, said, says...)
+		wants(t, output, says...)
 		if got.Got != 280 || got.Wrong != 0 {
 			t.Errorf("with %q: %+v, want 280 frames, each cut at 64 bytes", features, got)
 		}
@@ -162,11 +162,11 @@ func TestCardCounters(t *testing.T) {
 		t.Fatalf("scapy: %v\n%s", err, out)
 	}
 	var got struct{ Got int }
-	said := onCard(t, "split,counters", splitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null",
+	output := onCard(t, "split,counters", splitScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent+",tx_pcap=/dev/null",
 		"--tx", "vdev:net_pcap1,tx_pcap=/dev/null", "--dir", dir, "--bufs", "64", "--keep")
-	lost := regexp.MustCompile(`port: the device counted rx_out_of_buffer (\d+)\n`).FindStringSubmatch(said)
-	if lost == nil || lost[1] == "0" || !strings.Contains(said, "nic_missed: "+lost[1]+"\n") {
-		t.Errorf("what the device lost is not in the report, or another number in the figures:\n%s", said)
+	lost := regexp.MustCompile(`port: the device counted rx_out_of_buffer (\d+)\n`).FindStringSubmatch(output)
+	if lost == nil || lost[1] == "0" || !strings.Contains(output, "nic_missed: "+lost[1]+"\n") {
+		t.Errorf("what the device lost is not in the report, or another number in the figures:\n%s", output)
 	}
 }
 
@@ -296,8 +296,8 @@ func TestCardStamps(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(dir, "record")
 	t.Setenv("DAQIRI_NIC_RECORD", record)
-	said := onCard(t, "stamps", stampScript, &got, "--device", "vdev:net_ring0", "--dir", dir)
-	wants(t, said, "receive timestamps: hardware")
+	output := onCard(t, "stamps", stampScript, &got, "--device", "vdev:net_ring0", "--dir", dir)
+	wants(t, output, "receive timestamps: hardware")
 	lines, truth := harness.TsharkLines(t, filepath.Join(dir, "disk.pcap"), "frame.time_epoch"), numbersIn(t, record, "received")
 	if got.Got != 300 || len(lines) != 300 || len(truth) != 300 {
 		t.Fatalf("%d packets, %d in the file, %d by the device, want 300", got.Got, len(lines), len(truth))
@@ -454,8 +454,8 @@ func TestCardTransforms(t *testing.T) {
 		var got struct{ Flows map[string]int }
 		to, record := filepath.Join(t.TempDir(), "out.pcap"), filepath.Join(t.TempDir(), "record")
 		t.Setenv("DAQIRI_NIC_RECORD", record)
-		said := onCard(t, c.features, tunnelScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent, "--tx", "vdev:net_pcap1,tx_pcap="+to)
-		wants(t, said, c.says, "port.rx.0.transformed: 140\n", "dropped port.rx.0.bad_tunnel: 40 ", "flow vxlan (12) of port.rx.0: 120 packets")
+		output := onCard(t, c.features, tunnelScript, &got, "--rx", "vdev:net_pcap0,rx_pcap="+sent, "--tx", "vdev:net_pcap1,tx_pcap="+to)
+		wants(t, output, c.says, "port.rx.0.transformed: 140\n", "dropped port.rx.0.bad_tunnel: 40 ", "flow vxlan (12) of port.rx.0: 120 packets")
 		if !reflect.DeepEqual(got.Flows, want) {
 			t.Errorf("with %q: packets by flow %v, want %v", c.features, got.Flows, want)
 		}

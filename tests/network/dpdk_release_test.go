@@ -41,9 +41,9 @@ func TestDPDKReleases(t *testing.T) {
 				{capture, "500", "1", 0},
 				{strings.Replace(capture, "tx_pcap", "rx_pcap", 1) + ",tx_pcap=/dev/null", "0", "30", 500},
 			} {
-				got, said := root.run(t, lib, program, "--device", c.device, "--count", c.count, "--seconds", c.seconds, "--want", fmt.Sprint(c.want))
-				if got != c.want || !strings.Contains(said, "of DPDK "+root.version) {
-					t.Errorf("%s: %d packets of flow 5, want %d, with DPDK %s\n%s", c.device, got, c.want, root.version, said)
+				got, output := root.run(t, lib, program, "--device", c.device, "--count", c.count, "--seconds", c.seconds, "--want", fmt.Sprint(c.want))
+				if got != c.want || !strings.Contains(output, "of DPDK "+root.version) {
+					t.Errorf("%s: %d packets of flow 5, want %d, with DPDK %s\n%s", c.device, got, c.want, root.version, output)
 				}
 			}
 		})
@@ -157,7 +157,7 @@ func (r debianRoot) build(t *testing.T) string {
 }
 
 // run runs the script as dpdkRun does, on the release's libraries: how many packets were of flow 5, and the summary.
-func (r debianRoot) run(t *testing.T, lib, program string, args ...string) (marked int, said string) {
+func (r debianRoot) run(t *testing.T, lib, program string, args ...string) (marked int, output string) {
 	t.Helper()
 	loaders, _ := filepath.Glob(filepath.Join(r.libs, "ld-linux-*.so.*"))
 	if len(loaders) != 1 {

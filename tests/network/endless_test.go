@@ -60,25 +60,25 @@ type endlessRound struct {
 func (c *cable) captureEndless(program, seconds string, interrupt bool) endlessRound {
 	t := c.T
 	t.Helper()
-	dir, code, said := "", 0, ""
+	dir, code, output := "", 0, ""
 	for range 5 { // where others keep the machine busy the writer may be behind, which the program reports, or the sender may send nothing
 		dir = t.TempDir()
 		before, _ := c.udp()
-		code, said = c.captureOnce(program, seconds, interrupt, dir)
+		code, output = c.captureOnce(program, seconds, interrupt, dir)
 		now, _ := c.udp()
-		if (code != 5 || !strings.Contains(said, "writer disk was behind")) && now > before {
+		if (code != 5 || !strings.Contains(output, "writer disk was behind")) && now > before {
 			break
 		}
 	}
 	if code != 0 {
-		t.Fatalf("exit code %d\n%s", code, said)
+		t.Fatalf("exit code %d\n%s", code, output)
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*.pcap"))
 	if len(files) != 1 {
-		t.Fatalf("files %v, want one pcap\n%s", files, said)
+		t.Fatalf("files %v, want one pcap\n%s", files, output)
 	}
 	r := endlessRound{file: readNumbered(t, files[0])}
-	r.ledger(t, filepath.Join(dir, "summary.json"), said)
+	r.ledger(t, filepath.Join(dir, "summary.json"), output)
 	return r
 }
 
@@ -111,7 +111,7 @@ func (c *cable) captureOnce(program, seconds string, interrupt bool, dir string)
 }
 
 // ledger compares the report with the file: nothing was dropped, and each line has what the file has.
-func (r *endlessRound) ledger(t *testing.T, path, said string) {
+func (r *endlessRound) ledger(t *testing.T, path, output string) {
 	t.Helper()
 	var report struct {
 		Sessions []struct {
@@ -133,7 +133,7 @@ func (r *endlessRound) ledger(t *testing.T, path, said string) {
 		err = json.Unmarshal(data, &report)
 	}
 	if err != nil || len(report.Sessions) != 1 || len(report.Sessions[0].Violated) != 0 {
-		t.Fatalf("the report: %v\n%s\n%s", err, data, said)
+		t.Fatalf("the report: %v\n%s\n%s", err, data, output)
 	}
 	l := report.Sessions[0].Ledger
 	r.stopNS = l.StartNS + int64(l.Seconds*1e9)
@@ -145,7 +145,7 @@ func (r *endlessRound) ledger(t *testing.T, path, said string) {
 		r.lost += x.Extra["kernel_dropped"]
 		if x.Name == "rx_port" || x.Name == "disk" {
 			if n := uint64(len(r.file)); x.In != n || x.Out != n || dropped != 0 {
-				t.Errorf("%s: %d in, %d out, %d dropped, and %d packets in the file\n%s", x.Name, x.In, x.Out, dropped, n, said)
+				t.Errorf("%s: %d in, %d out, %d dropped, and %d packets in the file\n%s", x.Name, x.In, x.Out, dropped, n, output)
 			}
 		}
 	}
@@ -204,9 +204,9 @@ func (c *cable) endless(t *testing.T, program, pps string, rounds int, seconds s
 	t.Helper()
 	harness.Need(t, "tcpdump", "scapy") // which brings python3
 	beside := filepath.Join(t.TempDir(), "beside.pcap")
-	var said harness.Buffer
+	var output harness.Buffer
 	dump := c.Command(c.Recv, "tcpdump", "-i", "veth0", "-n", "-U", "--immediate-mode", "-s", "64", "-B", "65536", "--time-stamp-precision=nano", "-w", beside, "udp", "port", "7148")
-	dump.Stderr = &said
+	dump.Stderr = &output
 	sender := c.Command(c.Send, "python3", "-c", endlessSender, pps)
 	for _, cmd := range []*exec.Cmd{dump, sender} {
 		if err := cmd.Start(); err != nil {
@@ -214,7 +214,7 @@ func (c *cable) endless(t *testing.T, program, pps string, rounds int, seconds s
 		}
 		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 		if cmd == dump {
-			harness.Until(t, "tcpdump", func() bool { return strings.Contains(said.String(), "listening on") })
+			harness.Until(t, "tcpdump", func() bool { return strings.Contains(output.String(), "listening on") })
 		}
 	}
 	var all []endlessRound
@@ -232,8 +232,8 @@ func (c *cable) endless(t *testing.T, program, pps string, rounds int, seconds s
 	_ = sender.Process.Kill()
 	_ = dump.Process.Signal(os.Interrupt)
 	_ = dump.Wait()
-	if !strings.Contains(said.String(), "\n0 packets dropped by kernel") {
-		t.Skip("tcpdump itself has lost packets: ", said.String())
+	if !strings.Contains(output.String(), "\n0 packets dropped by kernel") {
+		t.Skip("tcpdump itself has lost packets: ", output.String())
 	}
 	seen := map[uint64]int64{}
 	for _, p := range readNumbered(t, beside) {

@@ -72,7 +72,7 @@ func TestRawMalformed(t *testing.T) {
 	c.In(c.Send, "tcpreplay", "--quiet", "--pps=20000", "--intf1=veth0", sent)
 	summary := r.accounts(frames)
 	if n := figure(t, summary, "bad_tunnel"); n == 0 {
-		t.Errorf("no tunnel is told as bad\n%s", r.out.String())
+		t.Errorf("no tunnel is reported as bad\n%s", r.out.String())
 	}
 	if files, err := os.ReadDir(r.dir); err != nil || len(files) < 3 {
 		t.Errorf("files: %v, %v", files, err)
@@ -89,7 +89,7 @@ func (r *rawRun) accounts(sent int) []byte {
 	}
 	in, lost := figure(r.t, []byte(wire), "in"), figure(r.t, summary, "kernel_dropped")
 	if in+lost != sent {
-		r.t.Errorf("%d frames came in and %d are told as dropped by the kernel, of %d sent\n%s", in, lost, sent, r.out.String())
+		r.t.Errorf("%d frames came in and %d are reported as dropped by the kernel, of %d sent\n%s", in, lost, sent, r.out.String())
 	}
 	return summary
 }
@@ -177,6 +177,6 @@ s:run{ seconds = 300 }
 	r.wait("ready")
 	c.In(c.Send, "tcpreplay", "--quiet", "--pps=5000", "--intf1=veth0", sent)
 	if n := figure(t, r.accounts(frames), "no_burst_buffer"); n == 0 {
-		t.Errorf("no frame is told as without a descriptor\n%s", r.out.String())
+		t.Errorf("no frame is reported as without a descriptor\n%s", r.out.String())
 	}
 }

@@ -79,7 +79,7 @@ func TestSlowReceiverLosesNothingUncounted(t *testing.T) {
 		t.Errorf("%d came in, the kernel delivered %d\n%s", got, delivered, out.String())
 	}
 	if got := figure(t, text, "kernel_dropped"); got != lost {
-		t.Errorf("%d are told as dropped by the kernel, which lost %d\n%s", got, lost, out.String())
+		t.Errorf("%d are reported as dropped by the kernel, which lost %d\n%s", got, lost, out.String())
 	}
 }
 

@@ -57,13 +57,13 @@ func TestPing(t *testing.T) {
 	mac := strings.TrimSpace(c.In(c.Send, "cat", "/sys/class/net/veth0/address"))
 	c.In(c.Recv, "ip", "neigh", "add", "10.98.0.77", "lladdr", mac, "dev", "veth0")
 	answers := c.Command(c.Send, program, "--summary", "none", "ping", "--device", "veth0", "--answer", "10.98.0.77")
-	var said harness.Buffer
-	answers.Stdout, answers.Stderr = &said, &said
+	var output harness.Buffer
+	answers.Stdout, answers.Stderr = &output, &output
 	if err := answers.Start(); err != nil {
 		t.Fatal(err)
 	}
 	harness.Until(t, "answerer", func() bool {
-		return strings.Contains(c.In(c.Send, "cat", "/proc/net/packet"), "\n") && strings.Contains(said.String(), "answering")
+		return strings.Contains(c.In(c.Send, "cat", "/proc/net/packet"), "\n") && strings.Contains(output.String(), "answering")
 	})
 	if got := strings.TrimSpace(c.In(c.Recv, "python3", "-c", kernelPing, "10.98.0.77")); got != "20" {
 		t.Errorf("%s of 20 answers are right", got)
@@ -72,8 +72,8 @@ func TestPing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = answers.Wait()
-	if !strings.Contains(said.String(), "20 questions answered for 10.98.0.77") {
-		t.Error(said.String())
+	if !strings.Contains(output.String(), "20 questions answered for 10.98.0.77") {
+		t.Error(output.String())
 	}
 }
 

@@ -49,8 +49,8 @@ func TestRefusedClientIsTold(t *testing.T) {
 			t.Log(out.String())
 		}
 	})
-	told := "interface sensor: tcp://" + address + ": connection refused; it is tried again"
-	harness.Until(t, "a word about the refusal", func() bool { return strings.Contains(out.String(), told) })
+	found := "interface sensor: tcp://" + address + ": connection refused; it is tried again"
+	harness.Until(t, "a word about the refusal", func() bool { return strings.Contains(out.String(), found) })
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Skipf("somebody else has taken the port meanwhile: %v", err)
@@ -68,7 +68,7 @@ func TestRefusedClientIsTold(t *testing.T) {
 	if _, err := c.Read(got); err != nil || string(got) != "here I am" {
 		t.Errorf("the server read %q, %v", got, err)
 	}
-	if n := strings.Count(out.String(), told); n != 1 {
-		t.Errorf("the refusal was told %d times\n%s", n, out.String())
+	if n := strings.Count(out.String(), found); n != 1 {
+		t.Errorf("the refusal was reported %d times\n%s", n, out.String())
 	}
 }

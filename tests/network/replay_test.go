@@ -54,8 +54,8 @@ func (c *cable) listen(file string, n int) (wait func()) {
 	c.T.Helper()
 	dump := c.Command(c.Recv, "tcpdump", "-i", "veth0", "-n", "-U", "-Z", "root", "--time-stamp-precision=nano", "-w", file, "-c", fmt.Sprint(n),
 		"udp port 7148")
-	var said harness.Buffer
-	dump.Stderr = &said
+	var output harness.Buffer
+	dump.Stderr = &output
 	if err := dump.Start(); err != nil {
 		c.T.Fatal(err)
 	}
@@ -68,10 +68,10 @@ func (c *cable) listen(file string, n int) (wait func()) {
 		select {
 		case err := <-done:
 			if err != nil {
-				c.T.Fatalf("tcpdump: %v\n%s", err, said.String())
+				c.T.Fatalf("tcpdump: %v\n%s", err, output.String())
 			}
 		case <-time.After(30 * time.Second):
-			c.T.Fatalf("tcpdump has not seen %d frames\n%s", n, said.String())
+			c.T.Fatalf("tcpdump has not seen %d frames\n%s", n, output.String())
 		}
 	}
 }

@@ -39,7 +39,7 @@ const replayUDPScript = `
 local daqiri = require "daqiri"
 local s = daqiri.open("udp.yaml")
 local i = s:interface("rx_port")
-i:on_connection(function() error("nobody connects to a UDP socket") end)
+i:on_connection(function() error("a UDP socket has no connections") end)
 assert(i:connection():setsockopt("SOL_SOCKET", "SO_RCVBUF", 1000000))
 local c, status = i:connect{ address = "127.0.0.1:9" }
 assert(c == nil and status == "NOT_SUPPORTED", status)

@@ -59,10 +59,10 @@ func TestTimedSendOnTheWire(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "seen.pcap")
-	var said harness.Buffer
+	var output harness.Buffer
 	dump := c.Command(c.Recv, "tcpdump", "-i", "veth0", "-n", "-U", "-Z", "root", "--time-stamp-precision=nano", "-w", file, "-c", "64",
 		"udp port 7148")
-	dump.Stderr = &said
+	dump.Stderr = &output
 	if err := dump.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestTimedSendOnTheWire(t *testing.T) {
 		t.Fatalf("timed.lua: %v\n%s", err, out)
 	}
 	if err := dump.Wait(); err != nil {
-		t.Fatalf("tcpdump: %v\n%s", err, said.String())
+		t.Fatalf("tcpdump: %v\n%s", err, output.String())
 	}
 	lines := strings.Fields(string(out))
 	if len(lines) != 3 || lines[1] != "64" || lines[2] != "64" {

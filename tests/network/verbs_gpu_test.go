@@ -67,13 +67,13 @@ func TestVerbsGPU(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			out, err := verbsOnGPU(t, tt.gpu, tt.verbs, "--summary", "full", script, "--file", sent, "--dir", dir, "--buf", tt.buf).CombinedOutput()
-			said := string(out)
-			if err != nil || !strings.Contains(said, "every packet is accounted for") {
-				t.Fatalf("%v\n%s", err, said)
+			output := string(out)
+			if err != nil || !strings.Contains(output, "every packet is accounted for") {
+				t.Fatalf("%v\n%s", err, output)
 			}
-			wants(t, said, tt.wants...)
+			wants(t, output, tt.wants...)
 			if got := harness.TsharkLines(t, filepath.Join(dir, "disk.pcap"), fields...); !slices.Equal(got, tt.want) {
-				t.Errorf("%d frames came, %d were to; or they differ\n%s", len(got), len(tt.want), said)
+				t.Errorf("%d frames came, %d were to; or they differ\n%s", len(got), len(tt.want), output)
 			}
 		})
 	}

@@ -130,15 +130,15 @@ func headsRun(t *testing.T, sent, gpuHas string, code int, args ...string) (head
 	}
 	cmd := verbsOnGPU(t, gpuHas, "", append(append(flags, script, "--file", sent, "--dir", dir), args...)...)
 	out, err := cmd.CombinedOutput()
-	said := string(out)
-	if cmd.ProcessState.ExitCode() != code || !strings.Contains(said, "every packet is accounted for") {
-		t.Fatalf("%v\n%s", err, said)
+	output := string(out)
+	if cmd.ProcessState.ExitCode() != code || !strings.Contains(output, "every packet is accounted for") {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	var seen headsSeen
 	if !slices.Contains(args, "--plain") {
 		seen.written = harness.TsharkLines(t, filepath.Join(dir, "disk.pcap"), "frame.len", "udp.srcport", "tcp.srcport", "udp.payload", "tcp.payload")
 	}
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		switch {
 		case strings.HasPrefix(line, "packet\t"):
 			seen.packets = append(seen.packets, line)
@@ -146,7 +146,7 @@ func headsRun(t *testing.T, sent, gpuHas string, code int, args ...string) (head
 			seen.blocks = append(seen.blocks, line)
 		}
 	}
-	return seen, said
+	return seen, output
 }
 
 // TestHeads has a device put whole packets into a GPU's memory: flows, filters, fields and the reorder stage read their heads and do
@@ -156,30 +156,30 @@ func TestHeads(t *testing.T) {
 	harness.Need(t, "scapy", "tshark", "rdma")
 	sent := headsCapture(t)
 	const wanted = 318 + 6*8 // of flows: the stream, and the others without UDP to port 9 and ARP
-	want, said := headsRun(t, sent, "", 0, "--packets", strconv.Itoa(wanted))
+	want, output := headsRun(t, sent, "", 0, "--packets", strconv.Itoa(wanted))
 	if len(want.packets) != wanted || len(want.blocks) != 20 || len(want.written) != wanted {
-		t.Fatalf("%d packets, %d blocks, %d written\n%s", len(want.packets), len(want.blocks), len(want.written), said)
+		t.Fatalf("%d packets, %d blocks, %d written\n%s", len(want.packets), len(want.blocks), len(want.written), output)
 	}
 	dropped := []string{"dropped b.wire.0.no_flow: 16", "dropped numbered.filtered: 48", "dropped blocks.duplicate: 7", "dropped bpf.filtered: 365"}
-	wants(t, said, dropped...)
+	wants(t, output, dropped...)
 	for _, tt := range []struct{ name, gpu string }{{"at once", "dmabuf=1"}, {"late", "dmabuf=1,delay_us=3000,seed=7"}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, said := headsRun(t, sent, tt.gpu, 0, "--kind", "device", "--blocks", "device", "--packets", strconv.Itoa(wanted))
-			wants(t, said, dropped...)
-			wants(t, said, "memory region in: device fake1 of interface b puts packets into the GPU's memory itself (DMA-BUF)",
+			got, output := headsRun(t, sent, tt.gpu, 0, "--kind", "device", "--blocks", "device", "--packets", strconv.Itoa(wanted))
+			wants(t, output, dropped...)
+			wants(t, output, "memory region in: device fake1 of interface b puts packets into the GPU's memory itself (DMA-BUF)",
 				"memory region in: whole packets are in the memory of GPU 0; a kernel copies their first 128 bytes to the host", "packets stay where the device put them")
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%d packets, %d blocks, %d written; or they differ\n%s", len(got.packets), len(got.blocks), len(got.written), said)
+				t.Errorf("%d packets, %d blocks, %d written; or they differ\n%s", len(got.packets), len(got.blocks), len(got.written), output)
 			}
 		})
 	}
 	t.Run("split", func(t *testing.T) { // headers in the host's memory, payloads on the GPU
 		t.Parallel()
-		got, said := headsRun(t, sent, "dmabuf=1", 0, "--kind", "device", "--blocks", "device", "--split", "--packets", strconv.Itoa(wanted))
-		wants(t, said, "queue rx: hds: device", "puts packets into the GPU's memory itself")
+		got, output := headsRun(t, sent, "dmabuf=1", 0, "--kind", "device", "--blocks", "device", "--split", "--packets", strconv.Itoa(wanted))
+		wants(t, output, "queue rx: hds: device", "puts packets into the GPU's memory itself")
 		if !slices.Equal(got.blocks, want.blocks) {
-			t.Errorf("%d blocks, or they differ\n%s", len(got.blocks), said)
+			t.Errorf("%d blocks, or they differ\n%s", len(got.blocks), output)
 		}
 	})
 }
@@ -220,8 +220,8 @@ func TestHeadsFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, said := headsRun(t, sent, tt.gpu, tt.code, append([]string{"--kind", "device", "--plain", "--seconds", "10"}, tt.args...)...)
-			wants(t, said, tt.wants...)
+			_, output := headsRun(t, sent, tt.gpu, tt.code, append([]string{"--kind", "device", "--plain", "--seconds", "10"}, tt.args...)...)
+			wants(t, output, tt.wants...)
 		})
 	}
 	t.Run("refused", func(t *testing.T) {
@@ -231,10 +231,10 @@ func TestHeadsFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := verbsOnGPU(t, "dmabuf=1", "", script).CombinedOutput()
-		said := strings.Split(string(out), "\n")
+		output := strings.Split(string(out), "\n")
 		const far = "of packets, and those of queue rx lie on a GPU: the host has the first 128; hint: s:copy before it"
 		for i, want := range []string{"true", "at113 reads byte 128 " + far, "true", "far reads byte 129 " + far, "stage cpu reads the first segment of queue rx's packets, and the CPU can't read region in"} {
-			if i >= len(said) || !strings.Contains(said[i], want) {
+			if i >= len(output) || !strings.Contains(output[i], want) {
 				t.Errorf("line %d lacks %q: %v\n%s", i, want, err, out)
 			}
 		}

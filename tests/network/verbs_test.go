@@ -68,7 +68,7 @@ s:stop "done"
 `
 
 // onVerbs runs the script on the library that stands in for libibverbs: what it reports, and what the library counted.
-func onVerbs(t *testing.T, how string, args ...string) (said, counted string, err error) {
+func onVerbs(t *testing.T, how string, args ...string) (output, counted string, err error) {
 	t.Helper()
 	lib, err := fake.Verbs()
 	if err != nil {
@@ -108,18 +108,18 @@ func TestVerbsSteering(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			said, counted, err := onVerbs(t, tt.how, tt.args...)
-			if err != nil || !strings.Contains(said, "every packet is accounted for") {
-				t.Fatalf("%v\n%s", err, said)
+			output, counted, err := onVerbs(t, tt.how, tt.args...)
+			if err != nil || !strings.Contains(output, "every packet is accounted for") {
+				t.Fatalf("%v\n%s", err, output)
 			}
-			wants(t, said, tt.wants...)
+			wants(t, output, tt.wants...)
 			for _, text := range tt.unseen {
-				if strings.Contains(said, text) {
-					t.Errorf("%q is in\n%s", text, said)
+				if strings.Contains(output, text) {
+					t.Errorf("%q is in\n%s", text, output)
 				}
 			}
 			if m := regexp.MustCompile(`(?m)^fake1 (.*)$`).FindStringSubmatch(counted); m == nil || m[1] != tt.device {
-				t.Errorf("the device counted %q, want %s\n%s", counted, tt.device, said)
+				t.Errorf("the device counted %q, want %s\n%s", counted, tt.device, output)
 			}
 		})
 	}
@@ -128,9 +128,9 @@ func TestVerbsSteering(t *testing.T) {
 // TestVerbsNoDevice: an interface whose device isn't there names those that are, and one without a library what to install.
 func TestVerbsNoDevice(t *testing.T) {
 	t.Parallel()
-	said, _, err := onVerbs(t, "", "--address", "mlx5_7")
+	output, _, err := onVerbs(t, "", "--address", "mlx5_7")
 	if err == nil {
-		t.Errorf("it ran\n%s", said)
+		t.Errorf("it ran\n%s", output)
 	}
-	wants(t, said, "interface b: mlx5_7 is not an RDMA device", "fake0, fake1")
+	wants(t, output, "interface b: mlx5_7 is not an RDMA device", "fake0, fake1")
 }

@@ -143,13 +143,13 @@ func TestXDPSend(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sent.pcap")
 	dump := c.Command(c.Send, "tcpdump", "-i", "veth0", "-w", file, "-U", "-s", "10000", "-B", "32768", "--immediate-mode", "udp port 7148") // room for all
 
-	said := new(harness.Buffer)
-	dump.Stderr = said
+	output := new(harness.Buffer)
+	dump.Stderr = output
 	if err := dump.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dump.Process.Kill(); _ = dump.Wait() })
-	harness.Until(t, "tcpdump", func() bool { return strings.Contains(said.String(), "listening on") })
+	harness.Until(t, "tcpdump", func() bool { return strings.Contains(output.String(), "listening on") })
 	lengths := []int{18, 64, 1000, 1472, 2000, 4000, 8000, 8958}
 	script := `
 local daqiri = require "daqiri"
@@ -186,7 +186,7 @@ s:stop("all sent")
 	c.In(c.Recv, "ip", "link", "set", "veth0", "mtu", "9000")
 	r.end(0)
 	if !strings.Contains(r.out.String(), "port.tx.0.too_long: ") || !strings.Contains(r.out.String(), "raise buf_size or the MTU") {
-		t.Errorf("what the MTU does not allow is not told:\n%s", r.out.String())
+		t.Errorf("what the MTU does not allow is not reported:\n%s", r.out.String())
 	}
 	if !strings.Contains(r.out.String(), "AF_XDP on veth0") {
 		t.Errorf("no AF_XDP:\n%s", r.out.String())

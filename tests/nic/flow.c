@@ -400,8 +400,8 @@ int rte_flow_pull(uint16_t port, uint32_t queue, struct rte_flow_op_result res[]
                   struct rte_flow_error *e) {
     (void)port, (void)queue, (void)e;
     pthread_mutex_lock(&lock);
-    int said = n_pushed > 0 && n > 0;
-    if (said) {
+    int reply = n_pushed > 0 && n > 0;
+    if (reply) {
         res[0] = results[0];
         n_results--;
         n_pushed--;
@@ -409,5 +409,5 @@ int rte_flow_pull(uint16_t port, uint32_t queue, struct rte_flow_op_result res[]
         memmove(waiting, waiting + 1, n_results * sizeof *waiting);
     }
     pthread_mutex_unlock(&lock);
-    return said;
+    return reply;
 }

@@ -184,8 +184,8 @@ func TestHeapsScale(t *testing.T) {
 			t.Run(fmt.Sprintf("%d loss %g", 8*address, loss), func(t *testing.T) {
 				sent := newHeapsSent(address, loss)
 				cmd := exec.Command(harness.Built(t), "--summary", "none", "--source", "rx_port=-", script, "--format", fmt.Sprintf("spead-64-%d", 8*address))
-				var said bytes.Buffer
-				cmd.Stderr = &said
+				var output bytes.Buffer
+				cmd.Stderr = &output
 				in, err := cmd.StdinPipe()
 				if err != nil {
 					t.Fatal(err)
@@ -207,13 +207,13 @@ func TestHeapsScale(t *testing.T) {
 				heaps, size, err := sent.compare(out)
 				if err != nil {
 					_ = cmd.Process.Kill()
-					t.Fatalf("%v after %d heaps\n%s", err, heaps, said.String())
+					t.Fatalf("%v after %d heaps\n%s", err, heaps, output.String())
 				}
 				if err := <-wrote; err != nil {
 					t.Errorf("sending: %v", err)
 				}
 				if err := cmd.Wait(); err != nil || len(sent.open) > 0 || heaps == 0 {
-					t.Fatalf("%v: %d heaps are back, %d are not\n%s", err, heaps, len(sent.open), said.String())
+					t.Fatalf("%v: %d heaps are back, %d are not\n%s", err, heaps, len(sent.open), output.String())
 				}
 				t.Logf("%d heaps, %d MB: %v of CPU time", heaps, size/1e6, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 			})

@@ -155,11 +155,11 @@ func endsAnswers(t *testing.T, dir string, packets []endsPacket) string {
 	if out, err := model.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	said, err := os.ReadFile(answers)
+	output, err := os.ReadFile(answers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return endsBatches.ReplaceAllString(string(said), "")
+	return endsBatches.ReplaceAllString(string(output), "")
 }
 
 // endsBatches are the model's batches and their slots.

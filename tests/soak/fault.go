@@ -12,7 +12,7 @@ type fault struct {
 	name  string
 	loads []string
 	ends  bool // the program's round is over with it
-	do    func(p *program, chance *rand.Rand) (said string, err error)
+	do    func(p *program, chance *rand.Rand) (output string, err error)
 }
 
 var faults = []fault{
@@ -139,15 +139,15 @@ func stepClock(d time.Duration) error {
 
 func flowChanges(p *program, _ *rand.Rand) (string, error) {
 	began := time.Now()
-	said, err := p.order("flows", p.r.few(10000, 300))
-	return fmt.Sprintf("%s, in %.1f s", said, time.Since(began).Seconds()), err
+	output, err := p.order("flows", p.r.few(10000, 300))
+	return fmt.Sprintf("%s, in %.1f s", output, time.Since(began).Seconds()), err
 }
 
 func openClose(p *program, _ *rand.Rand) (string, error) {
 	n := p.r.few(1000, 20)
 	began := time.Now()
-	said, err := p.order("cycles", n)
-	return fmt.Sprintf("%s, in %.1f s", said, time.Since(began).Seconds()), err
+	output, err := p.order("cycles", n)
+	return fmt.Sprintf("%s, in %.1f s", output, time.Since(began).Seconds()), err
 }
 
 // few is n, or less in a brief run.

@@ -137,8 +137,8 @@ func (p *program) answer(word string, from int) (string, error) {
 			continue
 		}
 		for line := range strings.Lines(string(text[from:])) {
-			if said, ok := strings.CutPrefix(strings.TrimSpace(line), word); ok {
-				return strings.TrimSpace(said), nil
+			if printed, ok := strings.CutPrefix(strings.TrimSpace(line), word); ok {
+				return strings.TrimSpace(printed), nil
 			}
 		}
 	}

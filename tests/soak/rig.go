@@ -91,11 +91,11 @@ func (r *rig) load(l *load, chance *rand.Rand) {
 			}
 			f := deck[0]
 			deck = deck[1:]
-			said, err := f.do(p, chance)
+			output, err := f.do(p, chance)
 			if err != nil {
 				r.wrong(l.name, "%s: %v", f.name, err)
 			}
-			r.say(l.name, "%s: %s", f.name, said)
+			r.say(l.name, "%s: %s", f.name, output)
 			r.count(l.name, f.name)
 			p.ends = p.ends || f.ends
 		}

@@ -41,14 +41,14 @@ func brief(t *testing.T, change func(*options)) (int, string) {
 }
 
 func TestSoakBriefly(t *testing.T) {
-	found, said := brief(t, func(*options) {})
+	found, output := brief(t, func(*options) {})
 	if found != 0 {
-		t.Errorf("the rig found %d faults:\n%s", found, said)
+		t.Errorf("the rig found %d faults:\n%s", found, output)
 	}
-	if strings.Contains(said, "no file system of its own") {
+	if strings.Contains(output, "no file system of its own") {
 		t.Log("without the faults of disks: no loop device can be mounted here")
 		if require.Named("loopmount") {
-			t.Errorf("DAQIRI_REQUIRE names loopmount:\n%s", said)
+			t.Errorf("DAQIRI_REQUIRE names loopmount:\n%s", output)
 		}
 	}
 }
@@ -74,8 +74,8 @@ func TestSoakAsksForTheClock(t *testing.T) {
 // TestSoakNoticesLoss shows that the rig would notice: one packet in five thousand goes nowhere, and no other
 // counter knows of it.
 func TestSoakNoticesLoss(t *testing.T) {
-	found, said := brief(t, func(o *options) { o.lossy, o.faults, o.length = 5000, []string{"stop-cont"}, 3*time.Second })
-	if found != 1 || !strings.Contains(said, "are nowhere") {
-		t.Errorf("the rig found %d faults in a lossy run:\n%s", found, said)
+	found, output := brief(t, func(o *options) { o.lossy, o.faults, o.length = 5000, []string{"stop-cont"}, 3*time.Second })
+	if found != 1 || !strings.Contains(output, "are nowhere") {
+		t.Errorf("the rig found %d faults in a lossy run:\n%s", found, output)
 	}
 }

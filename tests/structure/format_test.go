@@ -189,7 +189,7 @@ func TestFormatRules(t *testing.T) {
 	for _, c := range texts {
 		t.Run(c.name, func(t *testing.T) { wantFault(t, textFaults(c.file, c.text), c.want) })
 	}
-	const once = "One sentence that is long enough to be told from others by its words alone. "
+	const once = "One sentence that is long enough to differ from others by its words alone. "
 	for text, want := range map[string]string{once: "", once + "Another. " + strings.ReplaceAll(once, " to be", "\n  to be"): "stands there twice",
 		once + "\n```\n" + once + "\n```\n": "", once + "\n| " + once + "|\n": ""} {
 		wantFault(t, doubledFaults("a.md", text), want)

@@ -21,11 +21,11 @@ func TestDoctor(t *testing.T) {
 	if err := os.WriteFile(script, []byte(doctorScript), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said := must(t, k, machine{virtio: 2}, "exec bash "+quote(script)+" "+quote(program))
+	output := must(t, k, machine{virtio: 2}, "exec bash "+quote(script)+" "+quote(program))
 	type finding struct{ Row, Of, State, Found, Command string }
 	var looks struct{ Before, After []finding }
-	if err := json.Unmarshal([]byte(said), &looks); err != nil {
-		t.Fatalf("%v:\n%s", err, said)
+	if err := json.Unmarshal([]byte(output), &looks); err != nil {
+		t.Fatalf("%v:\n%s", err, output)
 	}
 	state := func(list []finding, row, want string) (of []finding) {
 		for _, f := range list {

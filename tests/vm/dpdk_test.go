@@ -21,7 +21,7 @@ var testpmdScript string
 func TestPCI(t *testing.T) {
 	t.Parallel()
 	k := need(t, "dpdk-testpmd")
-	said := must(t, k, machine{nics: 2}, testpmdScript+`
+	output := must(t, k, machine{nics: 2}, testpmdScript+`
 		testpmd -l 0,1 -a 0000:00:05.0 -a 0000:00:06.0 -- -i --total-num-mbufs=4096
 		say "set fwd rxonly" "Set rxonly"
 		say "start tx_first 4" "packets/burst"
@@ -30,15 +30,15 @@ func TestPCI(t *testing.T) {
 		say "quit" "Bye"
 		wait
 		cat log`)
-	if n := count(said, `Probe PCI driver: net_e1000_em .* device: 0000:00:0[56]\.0`); n != 2 {
+	if n := count(output, `Probe PCI driver: net_e1000_em .* device: 0000:00:0[56]\.0`); n != 2 {
 		t.Errorf("%d cards were found by address", n)
 	}
-	got := numbers(said, `(?m)^  RX-packets: (\d+) .*RX-total: \d+\s*$`)
+	got := numbers(output, `(?m)^  RX-packets: (\d+) .*RX-total: \d+\s*$`)
 	if !slices.Equal(got, []int{128, 128, 256}) {
 		t.Errorf("ports 0 and 1 and both received %d packets, want 128 and 128", got)
 	}
 	if t.Failed() {
-		t.Log(said)
+		t.Log(output)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestFlowRules(t *testing.T) {
 from scapy.all import Ether, IP, UDP, wrpcap
 wrpcap("`+frames+`", [Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(src="10.0.0.%d" % (k + 1), dst="10.0.1.1")
     / UDP(sport=1000 + k, dport=port) / bytes(20 + k) for port, n in ((9, 5), (10, 64), (11, 32), (12, 16)) for k in range(n)])`)
-	said := must(t, k, machine{}, testpmdScript+`
+	output := must(t, k, machine{}, testpmdScript+`
 		echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 # the kernel's own packets would be counted
 		testpmd -l 0,1 --no-pci --no-huge -m 256 --vdev=net_tap0,iface=dtap0 -- -i --rxq=4 --txq=4 --total-num-mbufs=4096
 		say "set fwd rxonly" "Set rxonly"
@@ -72,28 +72,28 @@ wrpcap("`+frames+`", [Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / 
 		say "quit" "Bye"
 		wait
 		cat log`)
-	got := numbers(said, `rx_q[0-3]_packets: (\d+)`)
+	got := numbers(output, `rx_q[0-3]_packets: (\d+)`)
 	if len(got) != 4 || got[0]+got[1]+got[2]+got[3] != 64+32+16 || got[1] < 64 {
 		t.Errorf("the queues got %d packets, want at least 64 in queue 1 and 112, all but the dropped, in all", got)
 	}
-	if strings.Contains(said, "rule #2 created") {
+	if strings.Contains(output, "rule #2 created") {
 		if len(got) == 4 && got[2]+got[3] < 32 {
 			t.Errorf("queues 2 and 3 got %d packets, want the 32 that the RSS rule spreads", got)
 		}
 	} else {
 		t.Log("no RSS rule: the driver's BPF program is refused by the kernel")
 	}
-	if count(said, `dst_port 9\n[^#]*?action order 1: gact action drop\n[^#]*?Sent \d+ bytes 5 pkt \(dropped 5,`) != 1 {
+	if count(output, `dst_port 9\n[^#]*?action order 1: gact action drop\n[^#]*?Sent \d+ bytes 5 pkt \(dropped 5,`) != 1 {
 		t.Error("the kernel did not count 5 packets that the drop rule dropped")
 	}
-	if count(said, `dst_port 10\n[^#]*?queue_mapping 1 pipe\n[^#]*?Sent \d+ bytes 64 pkt \(dropped 0,`) != 1 {
+	if count(output, `dst_port 10\n[^#]*?queue_mapping 1 pipe\n[^#]*?Sent \d+ bytes 64 pkt \(dropped 0,`) != 1 {
 		t.Error("the kernel did not count 64 packets that the queue rule took")
 	}
-	if count(said, `left: .*flower`) != 0 {
+	if count(output, `left: .*flower`) != 0 {
 		t.Error("a rule is left after the flush")
 	}
 	if t.Failed() {
-		t.Log(said)
+		t.Log(output)
 	}
 }
 

@@ -41,15 +41,15 @@ wrpcap("`+frames+`", [e / ip / UDP(sport=1000, dport=port) / bytes(40) for port,
 		t.Fatal(err)
 	}
 	run := quote(program) + ` --allow-exec --summary full ` + quote(script)
-	said := must(t, k, machine{dir: root(t), env: env}, `
+	output := must(t, k, machine{dir: root(t), env: env}, `
 		echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6 # the kernel's own packets would be counted
 		`+run+` 2>&1; echo ------; `+run+` --ports 7100-7148 2>&1`)
-	device, software, _ := strings.Cut(said, "------")
-	for _, c := range []struct{ name, said, says string }{
+	device, software, _ := strings.Cut(output, "------")
+	for _, c := range []struct{ name, output, says string }{
 		{"device", device, "flow_isolation: device: what no rule wants stays with the kernel"},
 		{"software", software, "flow_isolation: software from now on"},
 	} {
-		if !strings.Contains(c.said, "\ngot 20\n") || !strings.Contains(c.said, c.says) {
+		if !strings.Contains(c.output, "\ngot 20\n") || !strings.Contains(c.output, c.says) {
 			t.Errorf("%s: 20 packets were due, and the report was to say %q", c.name, c.says)
 		}
 	}
@@ -63,6 +63,6 @@ wrpcap("`+frames+`", [e / ip / UDP(sport=1000, dport=port) / bytes(40) for port,
 		t.Error("software did not drop the 60 packets that no rule wants")
 	}
 	if t.Failed() {
-		t.Log(said)
+		t.Log(output)
 	}
 }

@@ -194,8 +194,8 @@ func (m *machine) emulate(ctx context.Context, exchange string, k kernel) error 
 	}
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	var said bytes.Buffer
-	c.Stdout, c.Stderr = &said, &said
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
 	var copies sync.WaitGroup
 	var ends []*os.File
 	for _, to := range []io.Writer{m.stdout, m.stderr} { // its descriptors 3 and 4
@@ -219,7 +219,7 @@ func (m *machine) emulate(ctx context.Context, exchange string, k kernel) error 
 	}
 	copies.Wait()
 	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", qemu, err, bytes.TrimSpace(said.Bytes()))
+		return fmt.Errorf("%s: %w\n%s", qemu, err, bytes.TrimSpace(output.Bytes()))
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("it printed %d lines, %.200q, want %q …", strings.Count(o.stdout, "\n"), o.stdout, want)
 	}
 	if o.stderr != "aside\n" {
-		t.Errorf("it said %q", o.stderr)
+		t.Errorf("it printed %q", o.stderr)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "there")); string(text) != "from the host\n" {
 		t.Errorf("a file of the host's is now %q (%v)", text, err)
@@ -86,7 +86,7 @@ func TestCommandKilled(t *testing.T) {
 	k := need(t)
 	o := try(t, k, machine{}, `sleep 1000 & echo before; kill -KILL $$`)
 	if o.code != 128+9 || o.err != nil || o.stdout != "before\n" {
-		t.Errorf("exit code %d, %v, %q, want 137 and what it said before", o.code, o.err, o.stdout)
+		t.Errorf("exit code %d, %v, %q, want 137 and what it printed before", o.code, o.err, o.stdout)
 	}
 }
 

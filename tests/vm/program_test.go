@@ -11,12 +11,12 @@ import (
 func TestProgram(t *testing.T) {
 	k := need(t)
 	program, soak := build(t, "./cmd/daqiri-run"), build(t, "./tests/soak")
-	said := must(t, k, machine{dir: root(t)}, quote(program)+` test scripts/loop/hello.lua scripts/network/tcp_echo.lua 2>&1 &&
+	output := must(t, k, machine{dir: root(t)}, quote(program)+` test scripts/loop/hello.lua scripts/network/tcp_echo.lua 2>&1 &&
 		`+quote(soak)+` -program `+quote(program)+` -clock -faults clock-step -seed 1 -minutes 0.35 2>&1`)
 	for _, words := range []string{"hello", "tcp_echo", "clock-step: by ", "every packet is accounted for"} {
-		if !strings.Contains(said, words) {
-			t.Errorf("it does not say %q:\n%s", words, said)
+		if !strings.Contains(output, words) {
+			t.Errorf("it does not say %q:\n%s", words, output)
 		}
 	}
-	t.Log(said)
+	t.Log(output)
 }

@@ -25,9 +25,9 @@ func verbsProgram(t *testing.T, source string) string {
 func TestRDMARefused(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` --summary full tests/vm/rdma/refused.lua 2>&1`)
-	wantText(t, strings.ReplaceAll(said, "\t", " "), "refused twice false", "roce://10.9.0.1:4810 is the address of interface one already",
+	wantText(t, strings.ReplaceAll(output, "\t", " "), "refused twice false", "roce://10.9.0.1:4810 is the address of interface one already",
 		"refused gid nil INVALID_PARAMETER interface none: gid_index 200: port 1 of device rxe0 has no such GID", "datagrams fd09::1 fd09::2 [fd09::2]:4791", "came datagram",
 		"refused above the MTU nil INVALID_PARAMETER", "cannot be longer than the MTU", "refused datagrams are messages nil INVALID_PARAMETER", "messages only", "came 4096 2",
 		"refused shared nil INVALID_PARAMETER", "whose packets others have", "refused private nil INVALID_PARAMETER", "the limit is 48", "given 5", "dropped peer.tx.0.too_long: 1", "every packet is accounted for")
@@ -39,15 +39,15 @@ func TestRDMAByHand(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	d, stranger := build(t, "./cmd/daqiri-run"), verbsProgram(t, "rdma/pair.c")
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		for transport in rc uc; do
 			rm -f /dev/shm/pair-*
 			`+stranger+` rxe1 10.9.0.2 $transport /dev/shm/pair-theirs /dev/shm/pair-ours 2>&1 &
 			`+d+` tests/vm/rdma/pair.lua --transport $(echo $transport | tr a-z A-Z) 2>&1 || exit
 			wait
 		done`)
-	said = strings.ReplaceAll(said, "\t", " ")
-	for n, text := range strings.SplitAfter(said, "every packet is accounted for")[:2] {
+	output = strings.ReplaceAll(output, "\t", " ")
+	for n, text := range strings.SplitAfter(output, "every packet is accounted for")[:2] {
 		wantText(t, text, "made false true ::ffff:10.9.0.1 4096", "refused nil INVALID_PARAMETER", "its address is missing", "not a lid", "refused nil", "10.9.0.77",
 			"open true 10.9.0.2:4791", "here hello", "refused nil INVALID_PARAMETER", "it has a peer, or has ended", "every packet is accounted for")
 		theirs := regexp.MustCompile(`imm 77 sum (\d+)\nwrites (\d+) sends (\d+)`).FindStringSubmatch(text)

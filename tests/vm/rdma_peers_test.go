@@ -39,7 +39,7 @@ func TestRDMAWire(t *testing.T) {
 		}
 	}
 	d, dir := build(t, "./cmd/daqiri-run"), inShared(t, "wire")
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		dump() { # FILE ARGUMENTS
 			file=$1
 			shift
@@ -59,8 +59,8 @@ func TestRDMAWire(t *testing.T) {
 		`+d+` --summary none tests/vm/rdma/wire.lua --hand true --at fd09::1 --from fd09::2 2>&1 || exit
 		`+d+` --summary none tests/vm/rdma/raw.lua 2>&1
 		true`)
-	said = strings.ReplaceAll(said, "\t", " ")
-	wantText(t, said, "connected 10.9.0.2:", "came 4 20000", "connected 10.9.0.2:0 10.9.0.1:4791", "came 4 20000", "connected [fd09::2]:", "came 4 20000",
+	output = strings.ReplaceAll(output, "\t", " ")
+	wantText(t, output, "connected 10.9.0.2:", "came 4 20000", "connected 10.9.0.2:0 10.9.0.1:4791", "came 4 20000", "connected [fd09::2]:", "came 4 20000",
 		"connected [fd09::2]:0 [fd09::1]:4791", "came 4 20000", "device rxe0: cannot create a raw packet queue pair: Operation not supported")
 	// 5000 bytes are 4 packets of 1024 and one of 904, 9 of 512 and one of 392; 20 + 8 + 12 + 4 bytes of IPv4, UDP, BTH and ICRC are around them.
 	for _, want := range []struct {
@@ -80,13 +80,13 @@ func TestRDMAWire(t *testing.T) {
 func TestRDMARping(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		rping -s -a 10.9.0.1 -p 7174 -C 3 -S 3000 -v >/dev/shm/rping 2>&1 &
 		until grep -qs . /sys/class/infiniband/rxe0/ports/1/state; do sleep 0.1; done
 		sleep 2
 		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/rping.lua 2>&1
 		cat /dev/shm/rping`)
-	wantText(t, strings.ReplaceAll(said, "\t", " "), "back 3", "every packet is accounted for", "server ping data: ping 1 of daqiri-run AAAA",
+	wantText(t, strings.ReplaceAll(output, "\t", " "), "back 3", "every packet is accounted for", "server ping data: ping 1 of daqiri-run AAAA",
 		"server ping data: ping 2 of daqiri-run BBBB", "server ping data: ping 3 of daqiri-run CCCC")
 }
 
@@ -95,12 +95,12 @@ func TestRDMARping(t *testing.T) {
 func TestRDMAOutage(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` --allow-exec tests/vm/rdma/outage.lua 2>&1 || exit
 		for n in 1 2 3 4 5 6 7 8 9 10; do rdma link | grep -q rxe1 || break; sleep 1; done
 		rdma link`)
-	wantText(t, strings.ReplaceAll(said, "\t", " "), "down connection timed out true connection", "up again true", "gone no such device connection", "every packet is accounted for", "link rxe0/1")
-	if strings.Contains(said, "link rxe1/1") {
-		t.Errorf("the device is still there\n%s", said)
+	wantText(t, strings.ReplaceAll(output, "\t", " "), "down connection timed out true connection", "up again true", "gone no such device connection", "every packet is accounted for", "link rxe0/1")
+	if strings.Contains(output, "link rxe1/1") {
+		t.Errorf("the device is still there\n%s", output)
 	}
 }

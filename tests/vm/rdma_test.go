@@ -47,10 +47,10 @@ func TestEngineRDMA(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	program, dir := tests(t, "../../runtime/session/contract")
-	said := rdmaMust(t, k, dir, []string{"DAQIRI_TEST_RDMA=10.9.0.1,10.9.0.2"},
+	output := rdmaMust(t, k, dir, []string{"DAQIRI_TEST_RDMA=10.9.0.1,10.9.0.2"},
 		quote(program)+" -test.run 'TestContract.*/rdma' -test.parallel 1 -test.v 2>&1")
-	if passed := count(said, `    --- PASS: \w+/rdma-(rc|uc|ud)/`); passed < 60 {
-		t.Errorf("%d tests passed\n%s", passed, said)
+	if passed := count(output, `    --- PASS: \w+/rdma-(rc|uc|ud)/`); passed < 60 {
+		t.Errorf("%d tests passed\n%s", passed, output)
 	}
 }
 
@@ -82,22 +82,22 @@ func wantText(t *testing.T, text string, wants ...string) {
 func TestRDMAOnStrangersMemory(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		`+peer(t)+` 10.9.0.1 4791 >/dev/shm/peer &
 		until grep -q ready /dev/shm/peer; do sleep 0.1; done
 		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/onesided.lua --port 4791 2>&1 || exit
 		wait
 		cat /dev/shm/peer`)
-	said = strings.ReplaceAll(said, "\t", " ")
-	wantText(t, said, "private a key\n")
-	wantText(t, said, "written", "fetch_add 0\nfetch_add 5\ncompare_swap 0\ncompare_swap 12345\n",
+	output = strings.ReplaceAll(output, "\t", " ")
+	wantText(t, output, "private a key\n")
+	wantText(t, output, "written", "fetch_add 0\nfetch_add 5\ncompare_swap 0\ncompare_swap 12345\n",
 		`its peer lends no "rings"; it lends ring`, "beyond what its peer lends", "beyond what its peer lends", "multiples of 8", "has the packets of queue rx",
 		"wrong key connection 1: remote access error", "disconnected permission denied", "every packet is accounted for")
-	sums := regexp.MustCompile(`(?m)^(written|message|plain|final) (\d+)$`).FindAllStringSubmatch(said, -1)
+	sums := regexp.MustCompile(`(?m)^(written|message|plain|final) (\d+)$`).FindAllStringSubmatch(output, -1)
 	if len(sums) != 4 {
-		t.Fatalf("%d sums in\n%s", len(sums), said)
+		t.Fatalf("%d sums in\n%s", len(sums), output)
 	}
-	wantText(t, said, "imm 4711 "+sums[0][2]+"\n", "imm 4294967294 "+sums[1][2]+"\n", "- 0 "+sums[2][2]+"\n", "end "+sums[3][2]+"\n")
+	wantText(t, output, "imm 4711 "+sums[0][2]+"\n", "imm 4294967294 "+sums[1][2]+"\n", "- 0 "+sums[2][2]+"\n", "end "+sums[3][2]+"\n")
 }
 
 // TestRDMALend lends a region to a client, which writes, reads, loses it, and connects again by itself after the device has
@@ -105,15 +105,15 @@ func TestRDMAOnStrangersMemory(t *testing.T) {
 func TestRDMALend(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		`+build(t, "./cmd/daqiri-run")+` tests/vm/rdma/lend.lua 2>&1`)
-	said = strings.ReplaceAll(said, "\t", " ")
-	wantText(t, said, "region mine does not allow that", "longer than 47 bytes", "17 slots of 4096 bytes",
-		"remote 65536 16 4096 true true true true", "told 0 bytes, imm 0 0 bytes, imm 15", "read 16 65536 00000000ABCDEFGH0000 0015",
+	output = strings.ReplaceAll(output, "\t", " ")
+	wantText(t, output, "region mine does not allow that", "longer than 47 bytes", "17 slots of 4096 bytes",
+		"remote 65536 16 4096 true true true true", "reported 0 bytes, imm 0 0 bytes, imm 15", "read 16 65536 00000000ABCDEFGH0000 0015",
 		`lends no "ring"; it lends nothing`, "late connection", "remote access error", "untouched 0000",
 		"again true true", "beyond connection", "remote access error", "every packet is accounted for")
-	if n := strings.Count(said, "client's end permission denied\n"); n != 2 {
-		t.Errorf("the client was told %d times, not twice, that it had no right\n%s", n, said)
+	if n := strings.Count(output, "client's end permission denied\n"); n != 2 {
+		t.Errorf("the client was informed %d times, not twice, that it had no right\n%s", n, output)
 	}
 }
 
@@ -123,9 +123,9 @@ func TestRDMAFaults(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	program := build(t, "./cmd/daqiri-run")
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		`+program+` --allow-exec tests/vm/rdma/faults.lua --recv "`+program+` scripts/rdma/rdma_recv.lua --port 4801 --size 8192 --seconds 60" 2>&1`)
-	wantText(t, strings.ReplaceAll(said, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
+	wantText(t, strings.ReplaceAll(output, "\t", " "), "refused connection refused", "unreachable connection timed out", "deaf NO_SPACE_AVAILABLE true",
 		"closed closed by the peer", "kept connection", "crowd 24", "too long remote I/O error", "long connection", "remote operation error", "killed ",
 		"last connection", "every packet is accounted for")
 }
@@ -140,13 +140,13 @@ func TestRDMAMemory(t *testing.T) {
 	if wide() {
 		connects, together, pinned = 4000, 4000, 36000
 	}
-	said := rdmaMust(t, k, root(t), nil, fmt.Sprintf(`
+	output := rdmaMust(t, k, root(t), nil, fmt.Sprintf(`
 		%s --allow-exec tests/vm/rdma/memory.lua --connects %d --together %d 2>&1`, build(t, "./cmd/daqiri-run"), connects, together))
-	wantText(t, said, fmt.Sprintf("after %d connects: 0 descriptors more, 0 KiB pinned more of %d, ", connects, pinned), "every packet is accounted for")
+	wantText(t, output, fmt.Sprintf("after %d connects: 0 descriptors more, 0 KiB pinned more of %d, ", connects, pinned), "every packet is accounted for")
 	var more, one int
-	_, after, _ := strings.Cut(said, fmt.Sprintf("pinned more of %d, ", pinned))
+	_, after, _ := strings.Cut(output, fmt.Sprintf("pinned more of %d, ", pinned))
 	if _, err := fmt.Sscanf(after, "%d KiB more\none end of a connection: %d KiB", &more, &one); err != nil || more > 4096 || one > 32 {
-		t.Errorf("%v, %d KiB more, %d KiB of a connection\n%s", err, more, one, said)
+		t.Errorf("%v, %d KiB more, %d KiB of a connection\n%s", err, more, one, output)
 	}
 }
 
@@ -159,11 +159,11 @@ func TestRDMAReferenceBench(t *testing.T) {
 	for n := range 4 {
 		few += fmt.Sprintf(" --set 'memory_regions[%d].num_bufs=4'", n)
 	}
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		ip addr add 10.100.1.1/16 dev v1
 		ip addr add 10.100.3.1/16 dev v0
 		`+build(t, "./cmd/daqiri-run")+` --memory host --cores auto`+few+` tests/vm/rdma/both_ways.lua --config tests/vm/rdma/reference.yaml 2>&1`)
-	wantText(t, strings.ReplaceAll(said, "\t", " "), "client 1 8000001 1 from", "server 1 8000001 1 from", "client 2 8000002 2 from", "server 2 8000002 2 from",
+	wantText(t, strings.ReplaceAll(output, "\t", " "), "client 1 8000001 1 from", "server 1 8000001 1 from", "client 2 8000002 2 from", "server 2 8000002 2 from",
 		"every packet is accounted for")
 }
 
@@ -173,7 +173,7 @@ func TestRDMAScripts(t *testing.T) {
 	t.Parallel()
 	k := needRDMA(t)
 	d := build(t, "./cmd/daqiri-run")
-	said := rdmaMust(t, k, root(t), nil, `
+	output := rdmaMust(t, k, root(t), nil, `
 		`+d+` scripts/rdma/rdma_pingpong.lua --count 200 2>&1 || exit
 		`+d+` scripts/rdma/rdma_put.lua --count 200 2>&1 || exit
 		`+d+` run --summary none cmd/daqiri-bench/internal/bench/scripts/rdma.lua --seconds 1 2>&1 || exit
@@ -186,10 +186,10 @@ func TestRDMAScripts(t *testing.T) {
 		kill -INT $receiver
 		wait
 		cat /dev/shm/recv`)
-	wantText(t, said, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
-		"40 operations, 0 not heard of within 2 s", "every packet is accounted for", "200 messages of 65536 bytes", "every packet is accounted for", "200 messages, 13107200 bytes", "every packet is accounted for")
-	if n := count(said, `"bytes":[1-9]`) + count(said, `"mean":[1-9]`); n != 3 {
-		t.Errorf("the bench's script moved something in %d of 3 runs\n%s", n, said)
+	wantText(t, output, "200 round trips of 64 bytes", "every packet is accounted for", "200 slots of 16384 bytes, 0 wrong", "every packet is accounted for",
+		"40 operations, 0 not completed within 2 s", "every packet is accounted for", "200 messages of 65536 bytes", "every packet is accounted for", "200 messages, 13107200 bytes", "every packet is accounted for")
+	if n := count(output, `"bytes":[1-9]`) + count(output, `"mean":[1-9]`); n != 3 {
+		t.Errorf("the bench's script moved something in %d of 3 runs\n%s", n, output)
 	}
 }
 

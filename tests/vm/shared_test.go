@@ -43,18 +43,18 @@ var idle struct {
 func rdmaMust(t *testing.T, k kernel, dir string, env []string, script string) string {
 	t.Helper()
 	s := takeShared(t, k)
-	said, code, err := s.run(dir, env, rdmaScript+"\n"+script)
+	output, code, err := s.run(dir, env, rdmaScript+"\n"+script)
 	if err != nil {
 		s.stop() // it is in an unknown state
-		t.Fatalf("%v\n%s", err, said)
+		t.Fatalf("%v\n%s", err, output)
 	}
 	idle.Lock()
 	idle.machines = append(idle.machines, s)
 	idle.Unlock()
 	if code != 0 {
-		t.Fatalf("exit code %d\n%s", code, said)
+		t.Fatalf("exit code %d\n%s", code, output)
 	}
-	return said
+	return output
 }
 
 func takeShared(t *testing.T, k kernel) *shared {
@@ -105,7 +105,7 @@ func endShared() {
 }
 
 // run has the machine run a script. A machine whose kernel stopped is booted again and repeats the script.
-func (s *shared) run(dir string, env []string, script string) (said string, code int, err error) {
+func (s *shared) run(dir string, env []string, script string) (output string, code int, err error) {
 	var job strings.Builder
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")

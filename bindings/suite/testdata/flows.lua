@@ -150,8 +150,8 @@ t.raises("option 'addresses' is missing", function() b:answer{} end)
 
 -- resolving addresses
 b:answer{ addresses = { "10.0.0.7", "fd00::7" } }
-local heard = s:rx_queue("a", 0)
-heard:get_burst{ timeout_us = 0 }
+local received = s:rx_queue("a", 0)
+received:get_burst{ timeout_us = 0 }
 t.equal({ a:resolve("10.0.0.7"), a:resolve("fd00::7"), a:resolve("10.0.0.7", { vlan_id = 12 }) }, { b.mac, b.mac, b.mac })
 local one = tx:alloc(1)
 one:fill(tx:template{ eth_dst = "auto", eth_src = "auto", ipv6_dst = "fd00::7", payload_bytes = 10 })

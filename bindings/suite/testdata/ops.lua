@@ -28,17 +28,17 @@ t.equal(op.error, nil)
 t.equal(tostring(op), "op of writer ops: 4 packets completed")
 
 -- on_done: each once and in order, before the end and at once after it
-local told = {}
+local reported = {}
 op = begin(2)
-op:on_done(function(o) told[#told + 1] = "first" t.equal(o, op) t.equal(o:poll(), true) end)
-op:on_done(function() told[#told + 1] = "second" end)
+op:on_done(function(o) reported[#reported + 1] = "first" t.equal(o, op) t.equal(o:poll(), true) end)
+op:on_done(function() reported[#reported + 1] = "second" end)
 op:wait()
 daqiri.sleep(1e-3)
-t.equal(table.concat(told, " "), "first second")
-op:on_done(function(o) told[#told + 1] = "at once" t.equal(o, op) end)
-t.equal(told[3], "at once")
+t.equal(table.concat(reported, " "), "first second")
+op:on_done(function(o) reported[#reported + 1] = "at once" t.equal(o, op) end)
+t.equal(reported[3], "at once")
 daqiri.sleep(1e-3)
-t.equal(#told, 3)
+t.equal(#reported, 3)
 
 -- a handler waits for what the main chunk waits for, too
 op = begin(3)

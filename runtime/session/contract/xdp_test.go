@@ -141,13 +141,13 @@ func TestXDPReplaced(t *testing.T) {
 		if err := errors.Join(b.carrier(), b.send(1, 1, 7148), b.await("a.tx.dropped_by.send_error", 1)); err != nil {
 			return err
 		}
-		said := map[string]string{}
+		output := map[string]string{}
 		for _, f := range b.s.Ledger().QueueErrors {
-			said[f.Line] += f.Text
+			output[f.Line] += f.Text
 		}
 		for _, line := range []string{"a.tx.0", "b.rx.0"} {
-			if !strings.Contains(said[line], "no such device: the interface was removed; one made again") {
-				t.Errorf("faults: %v", said)
+			if !strings.Contains(output[line], "no such device: the interface was removed; one made again") {
+				t.Errorf("faults: %v", output)
 			}
 		}
 		return nil

@@ -17,8 +17,8 @@ local sockets = daqiri.open{ daqiri = { cfg = config("socket", { name = "server"
   socket_config = { mode = "server", local_addr = "udp://127.0.0.1:" .. port }, rx = { queues = queues(100) }, tx = { queues = queues() } }) } }
 
 local rx, tx = s:rx_queue("port"), s:tx_queue("port")
-local heard = 0
-sockets:rx_queue("server"):on_burst(function(b) heard = heard + b.n end)
+local received = 0
+sockets:rx_queue("server"):on_burst(function(b) received = received + b.n end)
 local blocks = s:reorder{ name = "blocks", memory_region = "batches", at = "payload", payload_byte_offset = 8, window = 1, timeout_us = 500, slots = 8,
   slot_bytes = 92, batch = "number // 9", slot = "number % 9", source = "number % 3",
   fields = { number = { at = "payload", bit_offset = 0, bit_width = 64 } } }
@@ -32,7 +32,7 @@ s:after(0, function()
   tx:transmit{ template = tx:template{ udp_dst = 7148, payload_bytes = 100,
     vary = { { at = "payload", bit_offset = 0, bit_width = 64, step = 1 } } } }
 end)
-local ended, last, said
+local ended, last, reply
 s:every(0.1, function()
   s:metric("seen", seen)
   if not ended then
@@ -45,10 +45,10 @@ s:every(0.1, function()
     return
   end
   local now = s:stats()
-  local sum = now.port.rx.packets + now.disk.written + now.blocks.out + heard
-  if sum == last and now.disk.held == 0 and not said then
+  local sum = now.port.rx.packets + now.disk.written + now.blocks.out + received
+  if sum == last and now.disk.held == 0 and not reply then
     print("quiet")
-    said = true
+    reply = true
   end
   last = sum
 end)

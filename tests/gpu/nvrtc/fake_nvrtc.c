@@ -206,19 +206,19 @@ static int make_ptx(nvrtc_program p, const char *library) {
 }
 
 static int make(nvrtc_program p, const char *dir) {
-    char in[64], out[64], said[64], command[400];
+    char in[64], out[64], reply[64], command[400];
     size_t n;
     snprintf(in, sizeof in, "%s/kernel.cu", dir);
     snprintf(out, sizeof out, "%s/kernel.so", dir);
-    snprintf(said, sizeof said, "%s/log", dir);
+    snprintf(reply, sizeof reply, "%s/log", dir);
     int err = write_headers(dir, p);
     if (err == NVRTC_SUCCESS) err = write_source(in, p);
     if (err != NVRTC_SUCCESS) return err;
     snprintf(command, sizeof command,
              "LC_ALL=C c++ -x c++ -std=gnu++17 -O1 -fPIC -shared -w -idirafter %s -o %s %s -lm >%s 2>&1", dir,
-             out, in, said);
+             out, in, reply);
     err = system(command);
-    p->log = as_nvrtc(read_file(said, &n));
+    p->log = as_nvrtc(read_file(reply, &n));
     err = err == 0 ? make_ptx(p, out) : NVRTC_ERROR_COMPILATION;
     return err;
 }

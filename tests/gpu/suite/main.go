@@ -197,18 +197,18 @@ func (s *suite) start(name string, argv ...string) (Step, string) {
 	cmd.Dir = s.dir
 	cmd.Env = append([]string{"DAQIRI_CUDA=libcuda.so.1"}, os.Environ()...) // tests have a stand-in where none is named
 	cmd.WaitDelay = time.Second
-	var out, said strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, output strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &output
 	err := cmd.Run()
 	step := Step{Name: name, Result: "passed", Seconds: time.Since(began).Seconds()}
 	switch code := cmd.ProcessState.ExitCode(); {
 	case code == 77:
-		step.Result, step.Output = "skipped", tail(out.String()+said.String())
-	case err != nil && strings.Contains(said.String(), "needs NVRTC"):
-		step.Result, step.Output = "skipped", tail(said.String())
+		step.Result, step.Output = "skipped", tail(out.String()+output.String())
+	case err != nil && strings.Contains(output.String(), "needs NVRTC"):
+		step.Result, step.Output = "skipped", tail(output.String())
 	case name == "machine": // what it finds to mend is not a failure here
 	case err != nil:
-		step.Result, step.Output = "failed", tail(fmt.Sprintf("%s%s%v", out.String(), said.String(), err))
+		step.Result, step.Output = "failed", tail(fmt.Sprintf("%s%s%v", out.String(), output.String(), err))
 	}
 	return step, out.String()
 }

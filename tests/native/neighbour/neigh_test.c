@@ -140,34 +140,34 @@ static void asks(dq_ip from, dq_ip addr, uint16_t vlan, const uint8_t *want, uin
 }
 
 static void questions(void) {
-    const dq_ip nobody = {0};
+    const dq_ip none = {0};
     asks(ip4(2), ip4(1), 0, arp_request, sizeof arp_request);
-    asks(nobody, ip4(1), 7, tagged_request, sizeof tagged_request);
+    asks(none, ip4(1), 7, tagged_request, sizeof tagged_request);
     asks(ip6(2), ip6(1), 0, solicitation, sizeof solicitation);
     // Without an address it asks from its link-local one, and is answered.
     uint8_t out[DQI_NEIGH_MAX], reply[DQI_NEIGH_MAX];
     const uint8_t mac[6] = {2, 0, 0, 0, 0, 0xbb}, own[16] = {0xfe, 0x80, [11] = 0xff, 0xfe, [15] = 0xbb};
     dq_ip addr = ip6(1);
-    uint32_t len = dqi_neigh_ask(mac, &nobody, &addr, 9, out);
+    uint32_t len = dqi_neigh_ask(mac, &none, &addr, 9, out);
     DQ_EQ_BYTES(out + 18 + 8, own, 16);
     DQ_EQ(answer(out, len, reply), len);
-    dqi_neighbour said;
-    DQ_CHECK(dqi_neigh_hear(reply, len, &said));
-    DQ_EQ(said.vlan, 9);
+    dqi_neighbour status;
+    DQ_CHECK(dqi_neigh_hear(reply, len, &status));
+    DQ_EQ(status.vlan, 9);
 }
 
 // A cut frame is ignored, and so is one with a bit wrong in what is covered.
 static void says(const uint8_t *frame, uint32_t len, dq_ip ip, uint8_t last) {
-    dqi_neighbour said;
+    dqi_neighbour status;
     for (uint32_t n = 0; n < len; n++) {
         uint8_t *copy = malloc(n ? n : 1);
         memcpy(copy, frame, n);
-        DQ_CHECK(!dqi_neigh_hear(copy, n, &said));
+        DQ_CHECK(!dqi_neigh_hear(copy, n, &status));
         free(copy);
     }
-    DQ_CHECK(dqi_neigh_hear(frame, len, &said));
-    DQ_EQ_BYTES(said.ip.bytes, ip.bytes, ip.len);
-    DQ_EQ(said.mac[5], last);
+    DQ_CHECK(dqi_neigh_hear(frame, len, &status));
+    DQ_EQ_BYTES(status.ip.bytes, ip.bytes, ip.len);
+    DQ_EQ(status.mac[5], last);
 }
 
 static void hears(void) {
@@ -175,14 +175,14 @@ static void hears(void) {
     says(arp_reply, sizeof arp_reply, ip4(1), 0xaa);
     says(advertisement, sizeof advertisement, ip6(1), 0xaa);
     says(probe_answer, sizeof probe_answer, ip6(1), 0xaa);
-    dqi_neighbour said;
-    DQ_CHECK(!dqi_neigh_hear(solicitation, sizeof solicitation, &said));
+    dqi_neighbour status;
+    DQ_CHECK(!dqi_neigh_hear(solicitation, sizeof solicitation, &status));
     uint64_t state = 2;
     for (int round = 0; round < 20000; round++) { // damage: its checksum shows it
         uint8_t copy[sizeof advertisement], at = 54 + (uint8_t)dq_below(&state, sizeof copy - 54);
         memcpy(copy, advertisement, sizeof copy);
         copy[at] ^= (uint8_t)(1 << dq_below(&state, 8));
-        DQ_CHECK(!dqi_neigh_hear(copy, sizeof copy, &said));
+        DQ_CHECK(!dqi_neigh_hear(copy, sizeof copy, &status));
     }
 }
 
@@ -191,14 +191,14 @@ static void neighbours_are_kept(void) {
     dqi_neighbours *t = calloc(1, sizeof *t);
     uint8_t mac[6];
     dq_ip one = ip4(1);
-    dqi_neighbour said = {.ip = one, .mac = {2, 0, 0, 0, 0, 1}};
-    dqi_neighbours_heard(t, &said, 5);
+    dqi_neighbour status = {.ip = one, .mac = {2, 0, 0, 0, 0, 1}};
+    dqi_neighbours_update(t, &status, 5);
     DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac)); // nothing asked
     dqi_neighbours_want(t, &one, 0);
     dqi_neighbours_want(t, &one, 7);
     DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 5, mac));
-    said.vlan = 7;
-    dqi_neighbours_heard(t, &said, 5);
+    status.vlan = 7;
+    dqi_neighbours_update(t, &status, 5);
     DQ_CHECK(dqi_neighbours_find(t, &one, 7, 60000000005, mac));
     DQ_EQ(mac[5], 1);
     DQ_CHECK(!dqi_neighbours_find(t, &one, 7, 60000000006, mac));
@@ -207,9 +207,9 @@ static void neighbours_are_kept(void) {
         dq_ip other = ip4(100 + k);
         dqi_neighbours_want(t, &other, 0);
     }
-    said.vlan = 0; // the device took the tag out
-    said.mac[5] = 2;
-    dqi_neighbours_heard(t, &said, 6);
+    status.vlan = 0; // the device took the tag out
+    status.mac[5] = 2;
+    dqi_neighbours_update(t, &status, 6);
     DQ_CHECK(dqi_neighbours_find(t, &one, 7, 6, mac));
     DQ_EQ(mac[5], 2);
     DQ_CHECK(!dqi_neighbours_find(t, &one, 0, 6, mac)); // it made room

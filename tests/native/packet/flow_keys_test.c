@@ -183,13 +183,13 @@ static dq_rule other(dq_match m, uint32_t k) {
 static dq_rule stranger(uint32_t k) {
     static const uint32_t sets[] = {DQ_MATCH_ETH_SRC | DQ_MATCH_ETHERTYPE, DQ_MATCH_IPV4_LEN,
                                     DQ_MATCH_ETH_DST, DQ_MATCH_IPV6_DST, DQ_MATCH_ECPRI_TYPE};
-    frame nobody = {.eth_src = {0xff, 0xff, 0xff},
-                    .eth_dst = {0xfe, 0xfe, 0xfe},
-                    .ethertype = 0x9000,
-                    .dst = {0xfd, 0xfd, 0xfd, 0xfd},
-                    .payload = {0, 0xf7},
-                    .payload_len = 1};
-    dq_match m = match_of(&nobody, sets[k % 5], 0);
+    frame no_peer = {.eth_src = {0xff, 0xff, 0xff},
+                     .eth_dst = {0xfe, 0xfe, 0xfe},
+                     .ethertype = 0x9000,
+                     .dst = {0xfd, 0xfd, 0xfd, 0xfd},
+                     .payload = {0, 0xf7},
+                     .payload_len = 1};
+    dq_match m = match_of(&no_peer, sets[k % 5], 0);
     return (dq_rule){.match = m, .flow_id = 200 + k, .order = 200 + k, .n_queues = 1, .queues = {THEIRS}};
 }
 

@@ -146,7 +146,7 @@ static void *worker(void *arg) {
 typedef struct asked {
     dq_op *op;
     enum { EARLY, LATE, NEVER } how;
-    bool told;
+    bool reported;
 } asked;
 
 static uint32_t hear(dq_waiter *w, asked *a, int64_t timeout_ns) {
@@ -155,10 +155,10 @@ static uint32_t hear(dq_waiter *w, asked *a, int64_t timeout_ns) {
     for (int k = 0; k < n; k++) {
         asked *of = &a[ev[k].tag];
         dq_op_state s;
-        DQ_CHECK(ev[k].kind == DQ_EV_OP && of->op && !of->told);
+        DQ_CHECK(ev[k].kind == DQ_EV_OP && of->op && !of->reported);
         dq_op_read(of->op, &s);
         DQ_CHECK(s.done && s.completed + s.failed == 1);
-        of->told = true;
+        of->reported = true;
     }
     return (uint32_t)n;
 }
@@ -169,7 +169,7 @@ static void ends_come_once(void) {
     works k = {.seed = 1};
     pthread_t t;
     asked a[OPEN] = {0};
-    uint64_t seed = 2, heard = 0, expected = 0;
+    uint64_t seed = 2, received = 0, expected = 0;
     dq_waiter *w = new_waiter();
     dqi_op_pool *p = dqi_op_pool_new(OPEN);
     bed_open(&b, (bed_conf){.bufs = OPEN, .tx_meta = OPEN});
@@ -180,8 +180,8 @@ static void ends_come_once(void) {
         if (of->op) { // made OPEN rounds ago
             dq_op_state s = {0};
             if (of->how == LATE) DQ_EQ(dq_op_watch(of->op, w, r % OPEN), DQ_OK);
-            while (of->how != NEVER && !of->told)
-                heard += hear(w, a, 1000000);
+            while (of->how != NEVER && !of->reported)
+                received += hear(w, a, 1000000);
             while (dq_op_read(of->op, &s), !s.done)
                 sched_yield();
             dq_op_free(of->op);
@@ -196,12 +196,12 @@ static void ends_come_once(void) {
         expected += of->how != NEVER;
         if (of->how == EARLY) DQ_EQ(dq_op_watch(of->op, w, r % OPEN), DQ_OK);
         DQ_CHECK(dqi_ring_push(&k.in, of->op, 0));
-        heard += hear(w, a, 0);
+        received += hear(w, a, 0);
     }
     for (uint32_t i = 0; i < OPEN; i++)
         if (a[i].op && a[i].how == LATE) DQ_EQ(dq_op_watch(a[i].op, w, i), DQ_OK);
-    while (heard < expected)
-        heard += hear(w, a, 1000000);
+    while (received < expected)
+        received += hear(w, a, 1000000);
     DQ_EQ(hear(w, a, 1000000), 0); // no end twice
     atomic_store(&k.quit, true);
     pthread_join(t, NULL);

@@ -68,7 +68,7 @@ static void answers(void) {
     }
 }
 
-static uint32_t told; // frames that port 0 received before the stop
+static uint32_t reported; // frames that port 0 received before the stop
 
 // What is joined is reported twice, and the stop leaves it.
 static void groups(void) {
@@ -87,9 +87,9 @@ static void groups(void) {
         DQ_CHECK(b.got[1].ts - b.got[0].ts <= 1500000000);
         uint8_t mac[2][6];
         DQ_EQ(dqi_responder_macs(b.ifaces[1], mac, 2), 1);
-        told = (uint32_t)b.n;
+        reported = (uint32_t)b.n;
         bed_stop(&b);
-        DQ_EQ(b.n, told + 1);
+        DQ_EQ(b.n, reported + 1);
         DQ_EQ(dqi_responder_macs(b.ifaces[1], mac, 2), 0);
         bed_close(&b);
     }
@@ -106,8 +106,8 @@ static void isolated(void) {
     bed_rules(b.ifaces[1], &rule, 1);
     rule.match = (dq_match){0}; // one that takes all
     bed_rules(b.ifaces[0], &rule, 1);
-    const dq_ip nobody = {4, {0}}, group = {4, {239, 1, 1, 1}};
-    DQ_EQ(answer_for(&b, &nobody, 1), DQ_INVALID_PARAMETER);
+    const dq_ip none = {4, {0}}, group = {4, {239, 1, 1, 1}};
+    DQ_EQ(answer_for(&b, &none, 1), DQ_INVALID_PARAMETER);
     DQ_EQ(answer_for(&b, &group, 1), DQ_INVALID_PARAMETER);
     dq_ip many[DQI_NEIGH_ADDRS + 1];
     for (int k = 0; k <= DQI_NEIGH_ADDRS; k++)

@@ -340,19 +340,19 @@ static void real_clock(void) {
 
 // ---- words ------------------------------------------------------------------------------------------------
 
-static bool said(const char *text) { return text && text[0]; }
+static bool reply(const char *text) { return text && text[0]; }
 
 static void words(void) {
     for (int r = 0; r < DQ_REASONS; r++) {
-        DQ_CHECK(said(dq_reasons[r].name) && said(dq_reasons[r].text) && said(dq_reasons[r].advice));
+        DQ_CHECK(reply(dq_reasons[r].name) && reply(dq_reasons[r].text) && reply(dq_reasons[r].advice));
         for (int k = 0; k < r; k++)
             DQ_CHECK(strcmp(dq_reasons[k].name, dq_reasons[r].name) != 0);
     }
     for (int e = 0; e < DQ_EXTRAS; e++)
-        DQ_CHECK(said(dq_extras[e].name) && said(dq_extras[e].unit) && said(dq_extras[e].text));
+        DQ_CHECK(reply(dq_extras[e].name) && reply(dq_extras[e].unit) && reply(dq_extras[e].text));
     for (int h = 0; h < DQ_HISTOGRAMS; h++)
-        DQ_CHECK(said(dq_histogram_rows[h].name) && said(dq_histogram_rows[h].metric) &&
-                 said(dq_histogram_rows[h].text));
+        DQ_CHECK(reply(dq_histogram_rows[h].name) && reply(dq_histogram_rows[h].metric) &&
+                 reply(dq_histogram_rows[h].text));
     DQ_EQ_STR(dq_reasons[DQ_DROP_STOPPED].name, "stopped");
     DQ_EQ_STR(dq_extras[DQ_EXTRA_RETRIES].name, "retries");
     DQ_EQ_STR(dq_err_name(DQ_NO_SPACE_AVAILABLE), "NO_SPACE_AVAILABLE");

@@ -46,7 +46,7 @@ static void woken_before(void) {
 
 typedef struct bell {
     dq_waiter *w;
-    _Atomic int rung, heard;
+    _Atomic int rung, received;
 } bell;
 
 enum { RINGS = 2000 };
@@ -58,7 +58,7 @@ static void *ring(void *arg) {
         if (i % 50 == 0) pause_ns(200000); // let it fall asleep
         atomic_store(&b->rung, i);
         dq_waiter_wake(b->w);
-        while (atomic_load(&b->heard) < i)
+        while (atomic_load(&b->received) < i)
             sched_yield();
     }
     return NULL;
@@ -72,7 +72,7 @@ static void woken_from_another_thread(void) {
     for (int i = 1; i <= RINGS; i++) {
         DQ_EQ(dq_wait(b.w, -1, &ev, 1), 0);
         DQ_EQ(atomic_load(&b.rung), i);
-        atomic_store(&b.heard, i);
+        atomic_store(&b.received, i);
     }
     pthread_join(t, NULL);
     dq_waiter_free(b.w);

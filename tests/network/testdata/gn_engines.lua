@@ -42,9 +42,9 @@ __global__ void receive(void *context, unsigned int packets, unsigned int head, 
     gn_u64 first;
     gn_u32 n;
     if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
-    for (int said; (said = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
+    for (int reply; (reply = gn_recv(&rx, GN_BY_WARP, 32, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
         gn_packet p;
-        if (said == GN_OK && threadIdx.x < n && gn_rx_read(&rx, first + threadIdx.x, &p) == GN_OK) {
+        if (reply == GN_OK && threadIdx.x < n && gn_rx_read(&rx, first + threadIdx.x, &p) == GN_OK) {
             const unsigned char *b = (const unsigned char *)gn_pointer(&side, p.place);
             unsigned int number = (unsigned int)b[head] << 24 | b[head + 1] << 16 | b[head + 2] << 8 | b[head + 3];
             int wrong = p.bytes != 200 || number >= packets || p.time == 0 || p.time > 1000000000000ull; // since the session's start
@@ -55,7 +55,7 @@ __global__ void receive(void *context, unsigned int packets, unsigned int head, 
             if (!wrong) seen[number] = 1;
         }
         for (gn_u64 until = gn_now() + nap_ns; nap_ns && gn_now() < until;) {}
-        if (said == GN_OK) gn_release(&rx, GN_BY_WARP, first, n);
+        if (reply == GN_OK) gn_release(&rx, GN_BY_WARP, first, n);
     }
 }
 ]] }

@@ -9,8 +9,8 @@ end
 local function region(name, n, bytes, access) return { name = name, kind = "host_pinned", affinity = 0, num_bufs = n, buf_size = bytes, access = access } end
 local text = [[
 #include "gn.h"
-// said: what each call gave, then what fetch_add found twice.
-__global__ void ops(void *context, unsigned int mine, unsigned int theirs, unsigned long long *said)
+// reply: what each call gave, then what fetch_add found twice.
+__global__ void ops(void *context, unsigned int mine, unsigned int theirs, unsigned long long *reply)
 {
     gn_side side;
     gn_tx tx;
@@ -18,21 +18,21 @@ __global__ void ops(void *context, unsigned int mine, unsigned int theirs, unsig
     if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
     unsigned char *p = (unsigned char *)gn_pointer(&side, gn_place(mine, 0));
     for (int k = 0; k < 2000; k++) p[k] = (unsigned char)(k * 7 + 1);
-    said[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, 0);
-    said[1] = gn_put_inline(&tx, GN_BY_THREAD, gn_place(theirs, 8), 0x4847464544434241ull, 8, GN_LIMIT, 0);
-    said[2] = gn_put_signal(&tx, GN_BY_THREAD, gn_place(theirs, 1064), gn_place(mine, 1000), 1000, gn_place(theirs, 0), 3, GN_LIMIT, 0);
-    said[3] = gn_signal(&tx, GN_BY_THREAD, gn_place(theirs, 0), 4, GN_LIMIT, 0);
-    said[4] = gn_fetch_add(&tx, gn_place(theirs, 0), 1ull << 63, gn_place(mine, 4096), GN_LIMIT, &was);
-    said[7] = was;
-    said[5] = gn_fetch_add(&tx, gn_place(theirs, 0), 1, gn_place(mine, 4104), GN_LIMIT, &was);
-    said[8] = was;
-    said[6] = gn_get(&tx, GN_BY_THREAD, gn_place(mine, 8192), gn_place(theirs, 64), 2000, GN_LIMIT, &ticket);
-    if (said[6] == GN_OK) said[6] = gn_wait(&tx, ticket, GN_LIMIT);
+    reply[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, 0);
+    reply[1] = gn_put_inline(&tx, GN_BY_THREAD, gn_place(theirs, 8), 0x4847464544434241ull, 8, GN_LIMIT, 0);
+    reply[2] = gn_put_signal(&tx, GN_BY_THREAD, gn_place(theirs, 1064), gn_place(mine, 1000), 1000, gn_place(theirs, 0), 3, GN_LIMIT, 0);
+    reply[3] = gn_signal(&tx, GN_BY_THREAD, gn_place(theirs, 0), 4, GN_LIMIT, 0);
+    reply[4] = gn_fetch_add(&tx, gn_place(theirs, 0), 1ull << 63, gn_place(mine, 4096), GN_LIMIT, &was);
+    reply[7] = was;
+    reply[5] = gn_fetch_add(&tx, gn_place(theirs, 0), 1, gn_place(mine, 4104), GN_LIMIT, &was);
+    reply[8] = was;
+    reply[6] = gn_get(&tx, GN_BY_THREAD, gn_place(mine, 8192), gn_place(theirs, 64), 2000, GN_LIMIT, &ticket);
+    if (reply[6] == GN_OK) reply[6] = gn_wait(&tx, ticket, GN_LIMIT);
     const unsigned char *back = (const unsigned char *)gn_pointer(&side, gn_place(mine, 8192));
-    for (int k = 0; k < 2000; k++) said[9] += back[k] != (unsigned char)(k * 7 + 1);
+    for (int k = 0; k < 2000; k++) reply[9] += back[k] != (unsigned char)(k * 7 + 1);
 }
 // Sends 10 messages of 100 bytes, and takes their answers.
-__global__ void ask(void *context, unsigned int mine, unsigned long long *said)
+__global__ void ask(void *context, unsigned int mine, unsigned long long *reply)
 {
     gn_side side;
     gn_tx tx;
@@ -43,13 +43,13 @@ __global__ void ask(void *context, unsigned int mine, unsigned long long *said)
         gn_u32 n = 0;
         unsigned char *p = (unsigned char *)gn_pointer(&side, place);
         for (int k = 0; k < 100; k++) p[k] = (unsigned char)(m + k);
-        said[0] += gn_send(&tx, GN_BY_THREAD, place, 100, 0, 0, GN_LIMIT, 0) != GN_OK;
+        reply[0] += gn_send(&tx, GN_BY_THREAD, place, 100, 0, 0, GN_LIMIT, 0) != GN_OK;
         gn_packet in;
         if (gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0) != GN_OK || gn_rx_read(&rx, first, &in) != GN_OK) return;
         const unsigned char *q = (const unsigned char *)gn_pointer(&side, in.place);
         int wrong = in.bytes != 100;
         for (int k = 0; k < 100 && !wrong; k++) wrong = q[k] != (unsigned char)(m + k + 1);
-        said[1] += !wrong;
+        reply[1] += !wrong;
         gn_release(&rx, GN_BY_THREAD, first, n);
     }
 }
@@ -62,9 +62,9 @@ __global__ void answer(void *context, unsigned int out)
     gn_u64 first, sent = 0;
     gn_u32 n;
     if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
-    for (int said; (said = gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
+    for (int reply; (reply = gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0)) != GN_ABORTED;) {
         gn_packet in;
-        if (said != GN_OK || gn_rx_read(&rx, first, &in) != GN_OK) continue;
+        if (reply != GN_OK || gn_rx_read(&rx, first, &in) != GN_OK) continue;
         gn_u64 place = gn_place(out, 4096 * (sent++ % 16));
         const unsigned char *p = (const unsigned char *)gn_pointer(&side, in.place);
         unsigned char *q = (unsigned char *)gn_pointer(&side, place);
@@ -73,14 +73,14 @@ __global__ void answer(void *context, unsigned int out)
         gn_send(&tx, GN_BY_THREAD, place, in.bytes, 0, 0, GN_LIMIT, 0);
     }
 }
-__global__ void late(void *context, unsigned int mine, unsigned int theirs, unsigned long long *said)
+__global__ void late(void *context, unsigned int mine, unsigned int theirs, unsigned long long *reply)
 {
     gn_side side;
     gn_tx tx;
     gn_u64 ticket = 0;
     if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
-    said[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, &ticket);
-    said[1] = gn_wait(&tx, ticket, GN_LIMIT);
+    reply[0] = gn_put(&tx, GN_BY_THREAD, gn_place(theirs, 64), gn_place(mine, 0), 1000, GN_LIMIT, &ticket);
+    reply[1] = gn_wait(&tx, ticket, GN_LIMIT);
 }
 ]]
 local function kernel(entry, ring_ops)
@@ -117,10 +117,10 @@ print("refused", pcall(function()
   late:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "other" }, args = { "context", "mine", "other", numbers(2) } }
 end))
 
-local said = numbers(10)
-ops:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", timers = true, args = { "context", "mine", "theirs", said } }
+local reply = numbers(10)
+ops:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", timers = true, args = { "context", "mine", "theirs", reply } }
 assert(ops:wait{ timeout = 60 })
-print("ops", list(said, 1, 7), "fetched", list(said, 8, 9), "wrong", list(said, 10, 10), ops.fault)
+print("ops", list(reply, 1, 7), "fetched", list(reply, 8, 9), "wrong", list(reply, 10, 10), ops.fault)
 local got, wrong = lease:get(0, 2064), 0
 for n = 0, 1999 do
   if got:byte(65 + n) ~= (n * 7 + 1) % 256 then wrong = wrong + 1 end

@@ -23,9 +23,9 @@ s:interface("client"):on_connection(function(c)
   here = c
   c:on_disconnect(function(why) print("client's end", why) here = nil end)
 end)
-local told = {}
+local reported = {}
 s:rx_queue("server", 0):on_burst(function(b)
-  for k = 1, b.n do told[#told + 1] = ("%d bytes, imm %s"):format(b:lengths()[k], tostring(b.imm and b.imm[k])) end
+  for k = 1, b.n do reported[#reported + 1] = ("%d bytes, imm %s"):format(b:lengths()[k], tostring(b.imm and b.imm[k])) end
 end)
 s:threshold("errors >= 0") -- connections are broken on purpose
 s:start()
@@ -44,8 +44,8 @@ for k = 0, 15 do
   b:packet(1):set_bytes(0, ("%04d"):format(k):rep(25))
   assert(assert(here:write(b, "ring", k * 4096, { imm = k })):wait{ timeout = 10 })
 end
-while #told < 16 do daqiri.sleep(0.01) end
-print("told", told[1], told[16])
+while #reported < 16 do daqiri.sleep(0.01) end
+print("reported", reported[1], reported[16])
 for k = 0, 15 do assert(lease:get(k * 4096, 100) == ("%04d"):format(k):rep(25), "slot " .. k) end
 lease:put(8, "ABCDEFGH")
 local read = assert(here:read("ring", 0, 65536))

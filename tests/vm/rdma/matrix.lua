@@ -13,10 +13,10 @@ local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", m
   interfaces = { { name = "me", address = "10.9.0.2", socket_config = { mode = "client", local_addr = "roce://10.9.0.2" }, roce_config = { transport_mode = "RC" },
     rx = queues("rx", { "told" }), tx = queues("tx", args.segments == 1 and { "four" } or { "one", "two", "three", "four" }) } } } } }
 local tx, me = s:tx_queue "me", s:interface "me"
-local told = {} -- by connection: where its memory is
+local reported = {} -- by connection: where its memory is
 s:rx_queue("me"):on_burst(function(b)
   local addr, key, bytes = b:packet(1):bytes():match "^(%d+) (%d+) (%d+)$"
-  told[b.connection] = { addr = addr, rkey = key, bytes = bytes }
+  reported[b.connection] = { addr = addr, rkey = key, bytes = bytes }
 end)
 s:start()
 local pattern = {}
@@ -101,11 +101,11 @@ local function go(run)
   for k = 1, run.conns do list[k] = connect() end
   local payload = ("\0\0\0\0" .. pattern:rep(math.ceil(run.bytes / 256)):sub(5)):sub(1, run.bytes)
   for _, x in ipairs(list) do
-    while not told[x.c] do
+    while not reported[x.c] do
       assert(not x.why, x.why)
       daqiri.sleep(1e-3)
     end
-    assert(x.c:tell("ring", told[x.c]))
+    assert(x.c:tell("ring", reported[x.c]))
     x.left, x.seen = run.messages, 0
     if args.segments == 1 and run.op ~= "read" then
       x.tpl = tx:template{ payload = payload, payload_bytes = run.bytes, vary = { { at = "payload", bit_offset = 0, bit_width = math.min(32, 8 * run.bytes) } } }

@@ -25,5 +25,5 @@ for k = 1, 40 do
   longest = math.max(longest, daqiri.now() - began)
   if not b and op.burst then op.burst:free() end
 end
-print(("40 operations, %d not heard of within 2 s; the longest took %.1f ms"):format(late, longest * 1e3))
+print(("40 operations, %d not completed within 2 s; the longest took %.1f ms"):format(late, longest * 1e3))
 s:stop "done"

@@ -9,8 +9,8 @@ local s = daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "socket", m
     { name = "sink", kind = "host", affinity = 0, num_bufs = 1, buf_size = 4096, access = { "local", "rdma_write" } } },
   interfaces = { { name = "me", address = "10.9.0.2", socket_config = { mode = "client", local_addr = "roce://10.9.0.2" }, roce_config = { transport_mode = "RC" },
     rx = { queues = queue "rx" }, tx = { queues = queue "tx" } } } } } }
-local told = 0
-s:rx_queue("me"):on_burst(function(b) told = told + b.n end)
+local reported = 0
+s:rx_queue("me"):on_burst(function(b) reported = reported + b.n end)
 local c, why = assert(s:interface("me"):connect{ address = "10.9.0.1:" .. args.port }), nil
 c:on_disconnect(function(text) why = text end)
 s:start()
@@ -32,7 +32,7 @@ local function offer(lease)
 end
 local function wait_for(n)
   local began = daqiri.now()
-  while told < n do
+  while reported < n do
     assert(not why and daqiri.now() - began < 30, why or "no answer")
     daqiri.sleep(1e-3)
   end

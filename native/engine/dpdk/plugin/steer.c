@@ -15,7 +15,7 @@
 
 #define MOST     4096     // limit of rules in a device
 #define MARK_MAX 0x7fffef // largest flow id: marks end at 0xffffef, and one bit is MARK_DONE
-#define SAID     8        // flow ids in a note
+#define NOTE_IDS 8        // flow ids in a note
 
 static const char acts_alone[] = "a flow takes headers off";
 
@@ -104,17 +104,17 @@ static void remove_all(dpdk_port *d) {
 
 // Reports, once for each kind, which flows' actions are executed by the device and which by software.
 static void report_acts(const dqi_port *p, dpdk_port *d, uint32_t first, bool device) {
-    char ids[12 * SAID + 16] = "";
+    char ids[12 * NOTE_IDS + 16] = "";
     uint32_t n = 0, at = 0;
     for (uint32_t k = first; k < d->n_steered; k++) {
         const steered *r = &d->steered[k];
-        if (r->rule.n_actions == 0 || r->done != device || n++ >= SAID) continue;
+        if (r->rule.n_actions == 0 || r->done != device || n++ >= NOTE_IDS) continue;
         at += (uint32_t)snprintf(ids + at, sizeof ids - at, "%s%u", n > 1 ? ", " : "", r->rule.flow_id);
     }
     if (n == 0 || d->acts_reported[device]) return;
     d->acts_reported[device] = true;
     host->note(p->iface->session, "interface %s: transforms of receive flows: %s: flows %s%s",
-               p->iface->conf.name, device ? "the device" : "software", ids, n > SAID ? " and more" : "");
+               p->iface->conf.name, device ? "the device" : "software", ids, n > NOTE_IDS ? " and more" : "");
 }
 
 // Returns all rules to software until the interface has none.

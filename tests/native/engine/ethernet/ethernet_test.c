@@ -93,23 +93,24 @@ static void rules_told(void) {
     dq_rule many[MANY], more = to(1001, 1001, 0);
     for (uint16_t k = 0; k < MANY; k++)
         many[k] = to(2000 + k, 2000 + k, 0);
-    told.refuses = true; // there are none yet
+    reported.refuses = true; // there are none yet
     DQ_EQ(dq_iface_change_rules(r.i, NULL, 0, &more, 1, NULL, &d), DQ_NO_SPACE_AVAILABLE);
     check_flows(&r, (const uint32_t[]){0, 0}, 2);
-    told.refuses = false;
+    reported.refuses = false;
     must(dq_iface_change_rules(r.i, NULL, 0, many, MANY, NULL, &d), &d);
     must(dq_iface_change_rules(r.i, NULL, 0, &more, 1, NULL, &d), &d);
-    DQ_CHECK(told.n_gone == 0 && told.n_add == 1 && told.add_id == 1001);
+    DQ_CHECK(reported.n_gone == 0 && reported.n_add == 1 && reported.add_id == 1001);
     more = to(1000, 1000, 0);
     must(dq_iface_change_rules(r.i, (const uint64_t[]){1001, 2017}, 2, &more, 1, NULL, &d), &d);
-    DQ_CHECK(told.n_gone == 2 && told.gone_id == 1001 && told.n_add == 1 && told.add_id == 1000);
+    DQ_CHECK(reported.n_gone == 2 && reported.gone_id == 1001 && reported.n_add == 1 &&
+             reported.add_id == 1000);
     check_flows(&r, (const uint32_t[]){1000, 0}, 2);
-    told.refuses = true;
+    reported.refuses = true;
     more = to(1001, 1001, 0);
     DQ_EQ(dq_iface_change_rules(r.i, (const uint64_t[]){1000}, 1, &more, 1, NULL, &d), DQ_NO_SPACE_AVAILABLE);
     DQ_CHECK(strstr(d.text, "port: full") != NULL);
     check_flows(&r, (const uint32_t[]){1000, 0}, 2);
-    told.refuses = false;
+    reported.refuses = false;
     must(dq_iface_change_rules(r.i, (const uint64_t[]){1000}, 1, &more, 1, NULL, &d), &d);
     check_flows(&r, (const uint32_t[]){0, 1001}, 2);
     DQ_EQ(dq_iface_change_rules(r.i, (const uint64_t[]){2017}, 1, NULL, 0, NULL, &d), DQ_INVALID_PARAMETER);

@@ -108,9 +108,9 @@ static void error_queue_is_emptied(void) {
     DQ_EQ(dq_conn_setsockopt(s.i, 0, IPPROTO_IP, IP_RECVERR, &on, sizeof on), DQ_OK);
     socklen_t len;
     close(peer_bind(SOCK_DGRAM, "127.0.0.1", &port));
-    struct sockaddr_in6 nobody = peer_address("127.0.0.1", port, &len);
+    struct sockaddr_in6 none = peer_address("127.0.0.1", port, &len);
     for (int k = 0; k < 3; k++)
-        DQ_CHECK(sendto(s.fd, "x", 1, 0, (struct sockaddr *)&nobody, len) == 1 || errno == ECONNREFUSED);
+        DQ_CHECK(sendto(s.fd, "x", 1, 0, (struct sockaddr *)&none, len) == 1 || errno == ECONNREFUSED);
     struct pollfd p = {.fd = s.fd};
     RIG_UNTIL(&s.r, poll(&p, 1, 0) == 0);
     expect_rest(&s);

@@ -33,10 +33,10 @@ static void make_stream(const dqi_framing *f, uint64_t *seed, stream *s) {
     s->n = 0;
     for (uint32_t k = 0; k < MESSAGES; k++) {
         uint32_t len = f->kind == DQ_FRAMING_FIXED ? f->fixed : dq_below(seed, MAX_MESSAGE + 1);
-        uint32_t said = len + (f->incl ? f->width : 0);
+        uint32_t reply = len + (f->incl ? f->width : 0);
         for (uint32_t i = 0; i < f->width; i++) {
             uint32_t shift = 8 * (f->le ? i : f->width - 1 - i);
-            s->bytes[s->n++] = shift < 32 ? (uint8_t)(said >> shift) : 0;
+            s->bytes[s->n++] = shift < 32 ? (uint8_t)(reply >> shift) : 0;
         }
         s->at[k] = s->n;
         s->len[k] = len;

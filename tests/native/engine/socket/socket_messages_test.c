@@ -20,9 +20,9 @@ static const struct {
 // The bytes of a message as they go over the wire; their number.
 static uint32_t frame(const dq_socket_conf *f, const uint8_t *bytes, uint32_t len, uint8_t *out) {
     uint32_t w = f->framing == DQ_FRAMING_PREFIX ? f->framing_bytes : 0;
-    uint64_t said = len + (f->framing_incl ? w : 0);
+    uint64_t reply = len + (f->framing_incl ? w : 0);
     for (uint32_t k = 0; k < w; k++)
-        out[f->framing_le ? k : w - 1 - k] = (uint8_t)(said >> (8 * k));
+        out[f->framing_le ? k : w - 1 - k] = (uint8_t)(reply >> (8 * k));
     memcpy(out + w, bytes, len);
     return w + len;
 }

@@ -53,19 +53,19 @@ static bool send_to(int fd, const char *host, uint16_t port, const char *text) {
 // mark. What comes by loopback comes in order.
 static bool hears(server *s, int fd, const char *group, const char *self) {
     uint32_t before = s->r.n;
-    bool heard = false, marked = false;
+    bool received = false, marked = false;
     DQ_CHECK(send_to(fd, group, s->port, "group"));
     DQ_CHECK(send_to(fd, self, s->port, "mark"));
     int64_t end = rig_now_ms() + 30000;
     while (!marked && rig_now_ms() < end) {
         rig_serve(&s->r, 5);
         for (uint32_t k = before; k < s->r.n; k++) {
-            heard = heard || memcmp(s->r.packets[k].bytes, "group", 4) == 0;
+            received = received || memcmp(s->r.packets[k].bytes, "group", 4) == 0;
             marked = marked || memcmp(s->r.packets[k].bytes, "mark", 4) == 0;
         }
     }
     DQ_CHECK(marked);
-    return heard;
+    return received;
 }
 
 static int join(server *s, const char *group, const char *source, bool on) {

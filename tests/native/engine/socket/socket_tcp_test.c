@@ -336,9 +336,9 @@ static void stop_takes_in_what_had_come(void) {
     uint64_t left = dq_session_stop(r.s, 0);
     struct tcp_info info;
     socklen_t len = sizeof info;
-    bool told = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-                len > 4; // not where the kernel is emulated
-    if (told) DQ_EQ(send(fd, "too late", 8, 0), 8);
+    bool reported = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+                    len > 4; // not where the kernel is emulated
+    if (reported) DQ_EQ(send(fd, "too late", 8, 0), 8);
     for (; left > 0; left = dq_session_stop(r.s, 0))
         rig_serve(&r, 0);
     while (rig_serve(&r, 0)) {

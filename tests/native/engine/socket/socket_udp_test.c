@@ -144,7 +144,7 @@ static void answers_each_sender(void) {
 
 static void unaddressed_packets_go_to_the_last_peer(void) {
     server s = udp_server("127.0.0.1", 256, 256);
-    tx_text(&s.r, s.tx, 0, "nobody yet");
+    tx_text(&s.r, s.tx, 0, "no peer yet");
     RIG_UNTIL(&s.r, rig_line(&s.r, s.tx).dropped[DQ_DROP_NO_PEER] == 1);
     int a = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port), b = peer_connect(SOCK_DGRAM, "127.0.0.1", s.port);
     send_text(a, "a");

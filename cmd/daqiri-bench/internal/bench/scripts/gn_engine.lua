@@ -51,7 +51,7 @@ __global__ void send(void *context, unsigned int rings, unsigned int frames, uns
 {
     gn_side side;
     gn_tx tx;
-    gn_u64 ticket[8], told;
+    gn_u64 ticket[8], reported;
     unsigned int me = blockIdx.x * blockDim.x + threadIdx.x, scope = blockDim.x < 32 ? GN_BY_THREAD : GN_BY_WARP;
     if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, blockIdx.x % rings) != GN_OK) return;
     for (unsigned int n = 0; n < depth; n++) {
@@ -62,14 +62,14 @@ __global__ void send(void *context, unsigned int rings, unsigned int frames, uns
     }
     for (unsigned int n = 0;; n++) {
         gn_u64 place = gn_place(frames, (gn_u64)(me * depth + n % depth) * stride);
-        int said = n < depth ? GN_OK : gn_wait(&tx, ticket[n % depth], GN_LIMIT);
-        if (said == GN_OK || scope == GN_BY_WARP) { // all lanes of a warp come along
-            int e = gn_send(&tx, scope, place, size, 0, 0, GN_LIMIT, &told);
-            if (said == GN_OK) said = e;
+        int reply = n < depth ? GN_OK : gn_wait(&tx, ticket[n % depth], GN_LIMIT);
+        if (reply == GN_OK || scope == GN_BY_WARP) { // all lanes of a warp come along
+            int e = gn_send(&tx, scope, place, size, 0, 0, GN_LIMIT, &reported);
+            if (reply == GN_OK) reply = e;
         }
-        ticket[n % depth] = told;
-        if (scope == GN_BY_WARP ? gn_ballot(said != GN_OK) : said != GN_OK) {
-            if (said != GN_ABORTED && said != GN_OK) atomicAdd(account, 1ull);
+        ticket[n % depth] = reported;
+        if (scope == GN_BY_WARP ? gn_ballot(reply != GN_OK) : reply != GN_OK) {
+            if (reply != GN_ABORTED && reply != GN_OK) atomicAdd(account, 1ull);
             break;
         }
     }
@@ -99,7 +99,7 @@ __device__ const unsigned char *bytes_of(const gn_side *side, gn_u64 place, gn_u
     return *base + gn_place_offset(place);
 }
 
-// A warp takes packets and their descriptors at once, reads each packet into its own memory where it is told to, and gives them back.
+// A warp takes packets and their descriptors at once, reads each packet into its own memory where it is reported to, and gives them back.
 __global__ void receive(void *context, unsigned int rings, unsigned char *memory, unsigned int room, unsigned int read, unsigned int most,
                         unsigned long long *account)
 {
@@ -112,9 +112,9 @@ __global__ void receive(void *context, unsigned int rings, unsigned char *memory
     unsigned int scope = blockDim.x < 32 ? GN_BY_THREAD : GN_BY_WARP, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, blockIdx.x % rings) != GN_OK) return;
     for (;;) {
-        int said = gn_recv(&rx, scope, most, GN_LIMIT, &first, &n, 0);
-        if (said == GN_TIMEOUT) continue;
-        if (said != GN_OK) break;
+        int reply = gn_recv(&rx, scope, most, GN_LIMIT, &first, &n, 0);
+        if (reply == GN_TIMEOUT) continue;
+        if (reply != GN_OK) break;
         if (scope == GN_BY_THREAD || threadIdx.x % 32 == 0) sum += n;
         if (read && scope == GN_BY_WARP) gn_rx_read_warp(&rx, first, n, &p);
         for (unsigned int k = 0; read && k < n; k++) {

@@ -56,10 +56,10 @@ __global__ void echo(void *context, unsigned int bins, unsigned int bin_ns, unsi
     double ns = (double)(gn_now() - began) / (double)(TICKS() - from);
     for (;;) {
         from = TICKS();
-        int said = gn_submit(&tx, GN_BY_THREAD, &nop, GN_LIMIT, &ticket);
-        if (said == GN_OK) said = gn_wait(&tx, ticket, GN_LIMIT);
-        if (said == GN_ABORTED) break;
-        if (said != GN_OK) ++*failed;
+        int reply = gn_submit(&tx, GN_BY_THREAD, &nop, GN_LIMIT, &ticket);
+        if (reply == GN_OK) reply = gn_wait(&tx, ticket, GN_LIMIT);
+        if (reply == GN_ABORTED) break;
+        if (reply != GN_OK) ++*failed;
         gn_u64 bin = (gn_u64)((double)(TICKS() - from) * ns) / bin_ns;
         count[bin < bins ? bin : bins - 1]++;
     }
@@ -91,8 +91,8 @@ __global__ void post(void *context, unsigned int rings, unsigned int signals, un
         if (blockDim.x >= 32) {
             int posts = bytes == 0 || threadIdx.x % 32 < batch;
             gn_slot mine = posts ? add : gn_fill_nop();
-            int said = gn_submit(&tx, GN_BY_WARP, &mine, GN_LIMIT, &ticket);
-            if (gn_ballot(said != GN_OK)) break; // all lanes of a warp come along
+            int reply = gn_submit(&tx, GN_BY_WARP, &mine, GN_LIMIT, &ticket);
+            if (gn_ballot(reply != GN_OK)) break; // all lanes of a warp come along
             n += posts;
             continue;
         }
