@@ -59,6 +59,12 @@ func lossLimits(l *stats.Line, runS float64) []string {
 	if n := l.Extra.Get("nic_missed") + l.Extra.Get("nic_no_buffer"); n > 0 {
 		say("the device had no room for %s of %s: give its queues a core of its own, or raise num_bufs", counted(n, "frame"), l.Title())
 	}
+	if n := l.Extra.Get("nic_pause_received"); n > 0 {
+		say("the peer of %s throttled it with %s: what is sent can't be faster than the peer receives", l.Name, counted(n, "pause frame"))
+	}
+	if n := l.Extra.Get("nic_pause_sent"); n > 0 {
+		say("the device of %s throttled its peer with %s: the receive path was behind; give its queues a core of its own, or larger buffers", l.Name, counted(n, "pause frame"))
+	}
 	if n := l.Extra.Get("nic_rx_errors"); n > 0 {
 		say("the device refused %s of %s as damaged", counted(n, "frame"), l.Title())
 	}

@@ -151,6 +151,10 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(NIC_NO_BUFFER, "nic_no_buffer", "times", "times that the device found no buffer: raise num_bufs")      \
     X(NIC_RX_ERRORS, "nic_rx_errors", "frames", "frames that came damaged")                                  \
     X(NIC_TX_ERRORS, "nic_tx_errors", "frames", "frames that the device could not send")                     \
+    X(NIC_PAUSE_RECEIVED, "nic_pause_received", "frames",                                                    \
+      "pause frames (802.3x) that the device received: its peer throttles what is sent")                     \
+    X(NIC_PAUSE_SENT, "nic_pause_sent", "frames",                                                            \
+      "pause frames (802.3x) that the device sent: the receive path was behind, and throttled the peer")     \
     X(ANSWERED, "answered", "packets",                                                                       \
       "packets of the interface's own: answers, questions, membership reports")                              \
     X(UNANSWERED, "unanswered", "packets",                                                                   \

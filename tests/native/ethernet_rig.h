@@ -21,11 +21,13 @@ typedef struct fake_queue {
 static fake_queue fake[DEVICE_QUEUES];
 static uint32_t n_queues;
 static bool in_place;
+static uint32_t fake_netdev; // index of the device's network device
 
 static int fake_open(dqi_port *p, dq_diag *diag) {
     (void)diag;
     memset(fake, 0, sizeof fake);
     p->n_queues = n_queues;
+    p->netdev = fake_netdev;
     p->direct = in_place;
     p->copy = "it is a test";
     for (uint32_t k = 0; k < n_queues; k++) {

@@ -107,22 +107,6 @@ static int describe(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
-// Notes buffers larger than the MTU: the kernel rejects longer frames when they are sent.
-static void note_mtu(const dqi_port *p) {
-    const packet_port *s = p->state;
-    for (uint32_t k = 0; k < p->iface->n_tx; k++) {
-        const dq_queue *q = p->iface->tx[k];
-        uint32_t bytes = 0;
-        for (uint32_t n = 0; n < q->conf.n_regions; n++)
-            bytes += q->conf.regions[n]->conf.buf_size;
-        if (bytes > s->mtu + HEADERS)
-            dqi_note(p->iface->session,
-                     "interface %s: queue %s: buffers hold %u bytes, %s has an MTU of %u: longer frames are "
-                     "dropped as too long",
-                     p->iface->conf.name, q->conf.name, bytes, p->iface->conf.address, s->mtu);
-    }
-}
-
 // ---- open and close ---------------------------------------------------------------------------------------
 
 // Enables promiscuous mode; the kernel disables it when the ring's socket is closed.
@@ -165,6 +149,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     s->fd = -1;
     int err = find(i, &s->index, diag);
     if (err != DQ_OK) return err;
+    p->netdev = (uint32_t)s->index;
     s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (s->fd < 0) return fail(i, errno, diag);
     if ((err = describe(p, diag)) == DQ_OK) err = open_rings(p, diag);
@@ -173,7 +158,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
         if (no != 0) err = fail(i, no, diag);
     }
     if (err != DQ_OK) return err;
-    note_mtu(p);
+    dqi_eth_note_mtu(p, s->mtu);
     if (i->n_rx > 0)
         dqi_note(i->session, "interface %s: the kernel's protocols also receive the packets", i->conf.name);
     return DQ_OK;

@@ -4,13 +4,18 @@
 #include "engine/ethernet/ethernet_rx.h"
 #include "engine/ethernet/heads.h"
 #include "engine/ethernet/kernel_groups.h"
+#include "engine/ethernet/pause.h"
 #include "pipeline/queue.h"
 #include "pipeline/responder.h"
 
 #include <errno.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+
+#define HEADERS 22 // bytes of a frame beyond the MTU: addresses, type, two tags
 
 static int no_memory(const dq_iface *i, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
@@ -68,6 +73,24 @@ static void report_how(const dqi_port *p) {
                      i->rx[k] == p->queues[0].split ? "device" : "software");
 }
 
+void dqi_eth_note_mtu(const dqi_port *p, uint32_t mtu) {
+    const dq_iface *i = p->iface;
+    char device[IF_NAMESIZE];
+    if (!if_indextoname(p->netdev, device)) return;
+    for (uint32_t k = 0; k < i->n_tx; k++) {
+        const dq_queue *q = i->tx[k];
+        uint32_t bytes = 0;
+        for (uint32_t n = 0; n < q->conf.n_regions; n++)
+            bytes += q->conf.regions[n]->conf.buf_size;
+        if (bytes <= mtu + HEADERS) continue;
+        dqi_note(i->session,
+                 "interface %s: queue %s: buffers hold %u bytes, %s has an MTU of %u: longer frames are "
+                 "dropped as "
+                 "too long; hint: ip link set %s mtu %u",
+                 i->conf.name, q->conf.name, bytes, device, mtu, device, bytes - ETH_HLEN);
+    }
+}
+
 int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     dqi_port *p = calloc(1, sizeof *p);
     if (!p) return no_memory(i, diag);
@@ -83,7 +106,10 @@ int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag) {
     if (err == DQ_OK) err = open_device_queues(p, diag);
     for (uint32_t k = 0; k < i->n_rx; k++)
         i->rx[k]->rx.stamping = p->stamps;
-    if (err == DQ_OK) report_how(p);
+    if (err == DQ_OK) {
+        report_how(p);
+        dqi_pause_open(p);
+    }
     return err;
 }
 
@@ -107,6 +133,8 @@ int dqi_eth_start(dq_iface *i, dq_diag *diag) {
 void dqi_eth_stop(dq_iface *i) {
     dqi_port *p = dqi_port_of(i);
     if (p->driver->stop) p->driver->stop(p);
+    dqi_pause_refresh(p, true);
+    p->pause.counted = false; // later frames are not of the run
 }
 
 void dqi_eth_close(dq_iface *i) {
@@ -164,9 +192,15 @@ uint64_t dqi_eth_held(dq_queue *q) {
     return q->engine ? dqi_inbox_held(&((dqi_eth_queue *)q->engine)->box) : 0;
 }
 
-// An interface without receive queues has a line only if the device counted transmit errors.
+// Returns true if the device counted something that concerns transmission.
+static bool counts_tx(const dqi_port *p) {
+    return dqi_get(&p->c.extra[DQ_EXTRA_NIC_TX_ERRORS]) != 0 ||
+           dqi_get(&p->c.extra[DQ_EXTRA_NIC_PAUSE_RECEIVED]) != 0;
+}
+
+// An interface without receive queues has a line only if the device counted something of transmission.
 int dqi_eth_lines(dq_iface *i, dq_line *l, int max) {
-    if (max < 1 || (i->n_rx == 0 && dqi_get(&dqi_port_of(i)->c.extra[DQ_EXTRA_NIC_TX_ERRORS]) == 0)) return 0;
+    if (max < 1 || (i->n_rx == 0 && !counts_tx(dqi_port_of(i)))) return 0;
     *l = (dq_line){.kind = DQ_LINE_WIRE};
     snprintf(l->name, sizeof l->name, "%s", i->conf.name);
     dqi_line_add(l, &dqi_port_of(i)->c);
@@ -176,6 +210,7 @@ int dqi_eth_lines(dq_iface *i, dq_line *l, int max) {
 void dqi_eth_refresh(dq_iface *i) {
     dqi_port *p = dqi_port_of(i);
     if (p->driver->refresh) p->driver->refresh(p);
+    dqi_pause_refresh(p, false);
 }
 
 static uint32_t eth_mtu(const dq_iface *i) {

@@ -80,6 +80,12 @@ struct dqi_port {
     const char *copy;                 // which pieces are copied and why; NULL: none are
     dq_stamps stamps;                 // source of the timestamps of pieces
     dqi_kernel_groups *kernel_groups; // kernel_groups.h; NULL: none
+    uint32_t netdev;                  // index of its kernel network device, set by the driver's open; 0: none
+    struct {                          // pause frames of netdev (pause.h)
+        bool counted;                 // the driver counts them, and the run has not ended
+        uint64_t received, sent;      // counters at the start of the run
+        int64_t read_ns;              // monotonic time of the last reading
+    } pause;
     dqi_counters c; // in: frames read; out: frames passed to queues. Written by several threads with
                     // dqi_add_shared
 };
@@ -151,6 +157,9 @@ extern const dqi_link_ops dqi_eth_link, dqi_eth_groups; // dqi_eth_groups: only 
 #define DQI_DEVICE_OPS                                                                                       \
     DQI_FRAME_OPS, .reap = dqi_eth_reap, .drop_rest = dqi_eth_drop_rest, .arm = dqi_eth_arm,                 \
                    .flush = dqi_eth_flush, .refresh = dqi_eth_refresh
+// Adds a note to the report for each transmit queue whose buffers hold frames longer than the MTU of the
+// port's network device, with the command that raises it. The program changes no settings of network devices.
+void dqi_eth_note_mtu(const dqi_port *p, uint32_t mtu);
 // Returns the port of an interface opened by dqi_eth_open.
 static inline dqi_port *dqi_port_of(const dq_iface *i) { return i->engine; }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,6 +118,7 @@ static int describe(dqi_port *p, dq_diag *diag) {
                         "interface %s: port %u of device %s is InfiniBand: it has no frames", name,
                         v->port_num, device);
     find_netdev(device, v->port_num, v->netdev, sizeof v->netdev);
+    p->netdev = if_nametoindex(v->netdev);
     snprintf(path, sizeof path, "/sys/class/net/%s/mtu", v->netdev);
     if (v->netdev[0] && read_line(path, text, sizeof text)) v->mtu = (uint32_t)atoi(text);
     v->frame = (v->mtu > 0 ? v->mtu : MTU_GUESS) + VRAW_HEADERS;

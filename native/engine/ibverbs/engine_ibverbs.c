@@ -26,6 +26,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     if (!p->direct) p->copy = "queues have several regions, which the device can't split frames over";
     dqi_note(i->session, "interface %s: device %s, port %u%s%s, frames of at most %u bytes", i->conf.name,
              v->ctx->device->name, v->port_num, v->netdev[0] ? ", behind " : "", v->netdev, v->frame);
+    if (v->mtu > 0) dqi_eth_note_mtu(p, v->mtu);
     return DQ_OK;
 }
 

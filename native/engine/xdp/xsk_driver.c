@@ -199,6 +199,7 @@ static int xsk_open(dqi_port *p, dq_diag *diag) {
     if (x->index == 0 || !is_ethernet(i->conf.address))
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: %s is not an Ethernet device", i->conf.name,
                         i->conf.address);
+    p->netdev = (uint32_t)x->index;
     snprintf(x->device, sizeof x->device, "%.15s", i->conf.address);
     x->mtu = xsk_mtu_of(x->device);
     x->n = xsk_count_queues(x->device);

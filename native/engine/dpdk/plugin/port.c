@@ -174,6 +174,7 @@ static int open_port(dqi_port *p, dq_diag *diag) {
     if (err == DQ_OK) err = set_up_queues(p, d, diag);
     if (err == DQ_OK) err = make_states(p, d, diag);
     if (err != DQ_OK) return err;
+    p->netdev = d->info.if_index;
     limit_calls(d);
     p->pollable = p->n_queues > 0 && d->n_sockets == p->n_queues;
     uint32_t kernel = kernel_mtu(d);
