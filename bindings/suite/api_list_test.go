@@ -23,7 +23,7 @@ var apiFunctions = map[string]string{
 	"log_level_from_string": works, "log_level_to_string": works,
 	"set_log_level": works, "get_log_level": works, "version_month": works, "version_patch": works, "abi_version": works,
 	// burst
-	"create_tx_burst_params": works, "create_burst_params": works, "set_header": works, "set_num_packets": works,
+	"create_tx_burst_params": works, "create_burst_params": works, "create_tx_burst": works, "RxBurst": works, "TxBurst": works, "get_managed_burst_stats": works, "set_header": works, "set_num_packets": works,
 	"get_num_packets": works, "get_q_id": works, "get_burst_tot_byte": works, "get_connection_id": works,
 	"set_connection_id": works, "synchronize_burst_event": works,
 	// packet
@@ -87,6 +87,7 @@ var apiEnums = map[string]string{
 	"SocketProtocol":       "TCP UDP ROCE INVALID",
 	"SocketMode":           "CLIENT SERVER INVALID",
 	"EngineType":           "UNKNOWN DEFAULT DPDK SOCKET RDMA IBVERBS GPUNETIO LOOP XDP PACKET PCAP", // LOOP and the following exist only here
+	"GpunetioTxKernel":     "PERSISTENT PER_BURST INVALID",
 	"MemoryKind":           "HOST HOST_PINNED HUGE DEVICE INVALID",
 	"MemoryAccess":         "MEM_ACCESS_LOCAL MEM_ACCESS_RDMA_WRITE MEM_ACCESS_RDMA_READ",
 	"BufferLocation":       "CPU GPU CPU_GPU_SPLIT",

@@ -219,6 +219,8 @@ func TestAPIScripts(t *testing.T) {
 		{"dynamic flows/virtual", "dynflow.lua", "--clock virtual"},
 		{"endpoints", "endpoint.lua", ""},
 		{"split", "split.lua", ""},
+		{"managed bursts", "managed.lua", "--clock real"},
+		{"managed bursts/virtual", "managed.lua", "--clock virtual"},
 		{"reorder", "reorder.lua", ""},
 		{"files", "files.lua", "--dir {{dir}} --clock real"},
 		{"files/virtual", "files.lua", "--dir {{dir}} --clock virtual"},

@@ -29,6 +29,7 @@ M.SocketProtocol = enum("SocketProtocol", { TCP = "tcp", UDP = "udp", ROCE = "ro
 M.SocketMode = enum("SocketMode", { CLIENT = "client", SERVER = "server", INVALID = "invalid" })
 M.EngineType = enum("EngineType", { UNKNOWN = "unknown", DEFAULT = "default", DPDK = "dpdk", SOCKET = "socket", RDMA = "rdma",
   IBVERBS = "ibverbs", GPUNETIO = "gpunetio", LOOP = "loop", XDP = "xdp", PACKET = "packet", PCAP = "pcap" })
+M.GpunetioTxKernel = enum("GpunetioTxKernel", { PERSISTENT = "persistent", PER_BURST = "per_burst", INVALID = "invalid" })
 M.MemoryKind = enum("MemoryKind", { HOST = "host", HOST_PINNED = "host_pinned", HUGE = "huge", DEVICE = "device",
   INVALID = "invalid" })
 M.MemoryAccess = enum("MemoryAccess", { MEM_ACCESS_LOCAL = 1, MEM_ACCESS_RDMA_WRITE = 2, MEM_ACCESS_RDMA_READ = 4 })

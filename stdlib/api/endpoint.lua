@@ -106,6 +106,17 @@ local function unfit(e, q, state)
   end
 end
 
+-- write_headers puts the endpoint's headers in front of the payloads. It returns nil, or a status and a message; the burst is unchanged then.
+local function write_headers(e, state)
+  if state.headers_of then return nil end
+  local written, text = pcall(state.b.prepend, state.b, e.template)
+  if not written then
+    text = tostring(text)
+    return text:find("device memory", 1, true) and "NOT_SUPPORTED" or "INVALID_PARAMETER", (text:gsub("^stdlib/[^:]*:%d+: ", ""))
+  end
+  state.headers_of = e.id
+end
+
 -- send sends a burst of payloads to an endpoint through one of its port's queues. Unless it returns SUCCESS or NO_SPACE_AVAILABLE the
 -- caller still owns the burst.
 local function send(key, q, burst)
@@ -116,10 +127,8 @@ local function send(key, q, burst)
   if not state.b then return "NULL_PTR", "the burst has no packets yet: get_tx_packet_burst gives it some" end
   text = not state.alloc and "the burst was received" or unfit(e, q, state) or core.finish(state)
   if text then return "INVALID_PARAMETER", text end
-  if not state.headers_of then
-    state.b:prepend(e.template)
-    state.headers_of = e.id
-  end
+  status, text = write_headers(e, state)
+  if status then return status, text end
   return tx.send_tx_burst(burst)
 end
 
