@@ -43,6 +43,12 @@ fails("NULL_PTR", "nil", api.send_tx_burst(id, 1, nil))
 ok(api.set_packet_lengths(burst, 2, { 101 }))
 fails("INVALID_PARAMETER", "packet 2 has 101 bytes: endpoint camera takes 100", api.send_tx_burst(id, 1, burst))
 ok(api.set_packet_lengths(burst, 2, { 100 }))
+local real = burst[1].b -- replaced by one whose headers cannot be written
+burst[1].b = setmetatable({ prepend = function() error("template: the packets lie in device memory", 0) end },
+  { __index = function(_, name) return function(_, ...) return real[name](real, ...) end end })
+fails("NOT_SUPPORTED", "device memory", api.send_tx_burst(id, 1, burst))
+burst[1].b = real
+t.equal({ api.get_num_packets(burst), api.get_packet_length(burst, 2) }, { 3, 100 }) -- kept, unchanged
 ok(api.send_tx_burst(id, 1, burst))
 t.raises("the burst was sent at endpoint.lua:", function() api.get_num_packets(burst) end)
 local got = rig.poll(1, 0)
