@@ -68,7 +68,7 @@ var arrayType = &typeDef{
 			The smallest element; nil where none is a number.
 			> print(array:min())`},
 		{"set", arraySet, `- ... any: an index for each dimension, from 1, and the number; or one argument: a list of all numbers in order, or a string with all bytes
-			Writes an element, or all. A whole number that the type has not raises; others are rounded.
+			Writes an element, or all. A whole number that the type has not raises; others are rounded. An element of type uint64 takes a u64 exactly.
 			> array:set(1, 0.5)
 			> array:set{ 1, 2, 3, 4 }`},
 		{"snapshot", arraySnapshot, `-> array
@@ -187,10 +187,16 @@ func arraySet(c *call) int {
 			c.ArgError(1, "%d bytes expected, got %d", a.N*a.Type.Bytes, len(v))
 		}
 		c.Check(a.SetBytes(0, []byte(v)))
+	case *lua.LUserData:
+		wide, ok := v.Value.(row.U64)
+		if !ok {
+			c.Wanted(n, "number, u64, list or string")
+		}
+		c.Check(a.SetWide(c.elementAt(a, n-1), uint64(wide)))
 	default:
 		f, ok := v.(lua.LNumber)
 		if !ok {
-			c.Wanted(n, "number, list or string")
+			c.Wanted(n, "number, u64, list or string")
 		}
 		c.Check(a.Set(c.elementAt(a, n-1), float64(f)))
 	}

@@ -189,7 +189,8 @@ func moduleKernel(c *call) int {
 	c.AtMost(1)
 	o := c.options(1)
 	o.ExactlyOne("src", "file", "ptx", "library")
-	k := &kernelObject{name: o.Str("name", o.Str("entry", o.Str("library", "")))}
+	entry, _, _ := strings.Cut(o.Str("entry", ""), "<") // an instance of a template has the template's name
+	k := &kernelObject{name: o.Str("name", cmp.Or(entry, o.Str("library", "")))}
 	if o.Has("library") {
 		k.fromLibrary(o)
 		return c.Push(c.rt.newObject(k))

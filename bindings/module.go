@@ -27,8 +27,8 @@ import (
 var daqiriModule = []entry{
 	{"args", moduleArgs, `- declared table<string, any>: by name, a default value, or '{value, type, unit, help, choices, required}'
 		-> table<string, any>: the arguments by name; another name raises
-		Declares the script's arguments, reads them from the words behind the script ('--name value', '--name=value', 'name=value') and from '-e', and
-		returns them. The type is that of the default, or given as 'type': 'string', 'number', 'boolean' or 'list' (texts with commas between them). The value of a
+		Declares the script's arguments, reads them from the words behind the script ('--name value', '--name=value', 'name=value'; '-n value' for a
+		name of one letter) and from '-e', and returns them. The type is that of the default, or given as 'type': 'string', 'number', 'boolean' or 'list' (texts with commas between them). The value of a
 		declaration may also be its first element. '--help' behind the script prints them and ends the program.
 		> local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
 		> print(args.seconds, args.dir)`},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ var timeType = &typeDef{
 		{"ns", `-> u64, ns: since the epoch
 			The time, exactly.
 			> print(at.ns)`},
+		{"nic", `-> u64: seconds and ns of 32 bits each, as a big-endian number
+			The time in the form that kernels with DOCA's names wait for ('doca_gpu_dev_eth_txq_wait_send'), as 'doca_eth_txq_calculate_timestamp' returns it.
+			> print(at.nic)`},
 		{"seconds", `-> number, s: since the epoch
 			The time, rounded to a double.
 			> print(at.seconds)`},
@@ -41,6 +45,9 @@ var timeType = &typeDef{
 		switch key {
 		case lua.LString("ns"):
 			return rt.newU64(uint64(self.(timestamp)))
+		case lua.LString("nic"):
+			ns := uint64(self.(timestamp))
+			return rt.newU64(bits.ReverseBytes64(ns/1e9<<32 | ns%1e9))
 		case lua.LString("seconds"):
 			return lua.LNumber(float64(self.(timestamp)) / 1e9)
 		}

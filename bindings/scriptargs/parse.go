@@ -16,7 +16,7 @@ import (
 
 // Command-line parsing and the help text of daqiri.args.
 
-// Split parses --name value, --name=value and name=value; a boolean without a value is true.
+// Split parses --name value, --name=value and name=value, and -n value for a name of one letter; a boolean without a value is true.
 func Split(words []string, declared []Argument) (given map[string]string, help bool, err error) {
 	given = map[string]string{}
 	kinds := map[string]string{}
@@ -31,6 +31,9 @@ func Split(words []string, declared []Argument) (given map[string]string, help b
 			return nil, true, nil
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		if letter, short := strings.CutPrefix(name, "-"); short && len(letter) == 1 {
+			name = letter
+		}
 		if name == word && !hasValue {
 			return nil, false, fmt.Errorf("%q is not --name, --name=value or name=value", word)
 		}
@@ -82,6 +85,9 @@ func dashed(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		out[i] = "--" + n
+		if len(n) == 1 {
+			out[i] = "-" + n
+		}
 	}
 	return out
 }
@@ -123,7 +129,7 @@ func Usage(script string, declared []Argument) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: daqiri-run %s [--name VALUE | name=VALUE]...\n", filepath.Base(script))
 	for _, a := range declared {
-		left := "--" + a.Name
+		left := dashed([]string{a.Name})[0]
 		if a.kind != "boolean" {
 			left += " " + strings.ToUpper(a.kind)
 		}

@@ -1,6 +1,7 @@
 package scriptargs
 
 import (
+	"strings"
 	"testing"
 
 	lua "github.com/yuin/gopher-lua"
@@ -19,5 +20,22 @@ func TestParseArgNumber(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
+	}
+}
+
+func TestSplitLetter(t *testing.T) {
+	declared := []Argument{{Name: "p", kind: "number", Default: lua.LNil}, {Name: "bytes", kind: "number", Default: lua.LNil}}
+	for _, words := range [][]string{{"-p", "1"}, {"--p", "1"}, {"-p=1"}, {"p=1"}} {
+		if given, _, err := Split(words, declared); err != nil || given["p"] != "1" {
+			t.Errorf("%q: %v, %v", words, given, err)
+		}
+	}
+	for _, words := range [][]string{{"-b", "1"}, {"-bytes", "1"}, {"-p"}} {
+		if given, _, err := Split(words, declared); err == nil {
+			t.Errorf("%q: %v", words, given)
+		}
+	}
+	if text := Usage("x.lua", declared); !strings.Contains(text, "\n  -p NUMBER ") || !strings.Contains(text, "\n  --bytes NUMBER ") {
+		t.Error(text)
 	}
 }

@@ -152,10 +152,10 @@
 ---@field version string The program's version. (as daqiri-run --version has it)
 local daqiri = {}
 
----Declares the script's arguments, reads them from the words behind the script (--name value, --name=value, name=value)
----and from -e, and returns them. The type is that of the default, or given as type: string, number, boolean or list (texts
----with commas between them). The value of a declaration may also be its first element. --help behind the script prints
----them and ends the program.
+---Declares the script's arguments, reads them from the words behind the script (--name value, --name=value, name=value; -n
+---value for a name of one letter) and from -e, and returns them. The type is that of the default, or given as type:
+---string, number, boolean or list (texts with commas between them). The value of a declaration may also be its first
+---element. --help behind the script prints them and ends the program.
 ---
 ---```lua
 ---local args = daqiri.args{ seconds = { 10, unit = "s", help = "how long" }, dir = "captures" }
@@ -2347,6 +2347,7 @@ function task:stop(reason) end
 ---seconds; tostring gives RFC 3339.
 ---
 ---@class daqiri.time
+---@field nic daqiri.u64 The time in the form that kernels with DOCA's names wait for (doca_gpu_dev_eth_txq_wait_send), as doca_eth_txq_calculate_timestamp returns it. (seconds and ns of 32 bits each, as a big-endian number)
 ---@field ns daqiri.u64 The time, exactly. (ns: since the epoch)
 ---@field seconds number The time, rounded to a double. (s: since the epoch)
 ---@operator add(daqiri.duration): daqiri.time
@@ -2775,7 +2776,8 @@ function array:max() end
 ---@return number|daqiri.u64|nil
 function array:min() end
 
----Writes an element, or all. A whole number that the type has not raises; others are rounded.
+---Writes an element, or all. A whole number that the type has not raises; others are rounded. An element of type uint64
+---takes a u64 exactly.
 ---
 ---```lua
 ---array:set(1, 0.5)

@@ -97,6 +97,16 @@ func (a *Array) Set(k int, f float64) error {
 	return a.SetBytes(k*a.Type.Bytes, b)
 }
 
+// SetWide sets element k to a whole number, which elements of type uint64 hold exactly.
+func (a *Array) SetWide(k int, v uint64) error {
+	if a.Type.Name != "uint64" {
+		return a.Set(k, float64(v))
+	}
+	b := make([]byte, a.Type.Bytes)
+	order.PutUint64(b, v)
+	return a.SetBytes(k*a.Type.Bytes, b)
+}
+
 // SetBytes writes raw bytes from byte `at` on.
 func (a *Array) SetBytes(at int, b []byte) error {
 	defer runtime.KeepAlive(a)

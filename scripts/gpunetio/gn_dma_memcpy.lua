@@ -1,56 +1,51 @@
--- gn_dma_memcpy.lua: a kernel requests memory copies between regions from the proxy (like DMA queues of GPUNetIO), waits for the
--- completion of each copy and compares the data.
---   daqiri-run gn_dma_memcpy.lua                   the kernel runs on the CPU: needs a C++ or C compiler
+-- gn_dma_memcpy.lua: a kernel copies a text from one memory region into another with the DMA queue (in the proxy); a second kernel reads it there.
+-- The kernel has the shape of DOCA's sample gpunetio_dma_memcpy: the host sees the end of the copy (k:wait).
+--   daqiri-run gn_dma_memcpy.lua                   the kernels run on the CPU: needs a C++ compiler
 --   daqiri-run gn_dma_memcpy.lua --memory gpu      on a GPU: needs NVRTC
 local daqiri = require "daqiri"
-local args = daqiri.args{ copies = 16, bytes = 1048576, memory = "host" }
-assert(args.bytes % 16 == 0, "--bytes: a multiple of 16, got " .. args.bytes)
+local args = daqiri.args{ text = "This is a sample piece of text", memory = "host" }
+local s = daqiri.open("gn_pair.yaml", { memory = args.memory == "host" and "host" or nil })
 
-local s = daqiri.open({ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
-  memory_regions = {
-    { name = "frames", kind = "host_pinned", affinity = 0, num_bufs = 64, buf_size = 64 },
-    { name = "from", kind = "host_pinned", affinity = 0, num_bufs = 1, buf_size = args.bytes },
-    { name = "to", kind = "host_pinned", affinity = 0, num_bufs = 1, buf_size = args.bytes } },
-  interfaces = { { name = "link", address = "loop0", tx = { queues = { { name = "tx", id = 0, cpu_core = -1, batch_size = 32, memory_regions = { "frames" } } } } } } },
-  { memory = args.memory == "host" and "host" or nil })
+local BYTES = 1024 -- of a buffer
+local src = [[
+#include <doca_gpunetio_dev_buf.cuh>
+#include <doca_gpunetio_dev_dma.cuh>
 
-local k = daqiri.kernel{ name = "copier", persistent = true, rings = { tx = 16, ops = { "copy" } }, grid = 1, block = args.memory == "host" and 32 or 64, src = [[
-#include "gn.h"
-__device__ uint4 word_of(unsigned int copy, unsigned int k)
+__global__ void copy(struct doca_gpu_dma *dma, struct doca_gpu_buf_arr *src, struct doca_gpu_buf_arr *dst, const uint8_t *text, uint32_t bytes,
+                     unsigned long long *failed)
 {
-    uint4 w = { copy, k, copy * 2654435761u ^ k, ~k };
-    return w;
+    struct doca_gpu_buf *from, *to;
+    uintptr_t at;
+    doca_gpu_dev_buf_get_buf(src, 0, &from);
+    doca_gpu_dev_buf_get_buf(dst, 0, &to);
+    doca_gpu_dev_buf_get_addr(from, &at);
+    for (uint32_t k = 0; k < bytes; k++) ((uint8_t *)at)[k] = text[k];
+    __threadfence_system();
+    if (doca_gpu_dev_dma_memcpy(dma, from, 0, to, 0, bytes) != DOCA_SUCCESS || doca_gpu_dev_dma_commit(dma) != DOCA_SUCCESS) failed[0]++;
 }
 
-__global__ void copier(void *context, unsigned int from, unsigned int to, unsigned int copies, unsigned int bytes, unsigned long long *result)
+__global__ void read(void *context, const uint8_t *memory, uint32_t bytes, uint8_t *text)
 {
-    gn_side side;
-    gn_tx tx;
-    gn_u64 ticket;
-    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
-    uint4 *p = (uint4 *)gn_pointer(&side, gn_place(from, 0));
-    const uint4 *q = (const uint4 *)gn_pointer(&side, gn_place(to, 0));
-    for (unsigned int n = 0; n < copies; n++) {
-        for (unsigned int k = threadIdx.x; k < bytes / 16; k += blockDim.x) p[k] = word_of(n, k);
-        __threadfence_system();
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            int status = gn_copy(&tx, GN_BY_THREAD, gn_place(to, 0), gn_place(from, 0), bytes, GN_LIMIT, &ticket);
-            if (status == GN_OK) status = gn_wait(&tx, ticket, GN_LIMIT);
-            result[0] += status == GN_OK;
-        }
-        __syncthreads();
-        for (unsigned int k = threadIdx.x; k < bytes / 16; k += blockDim.x) {
-            uint4 is = q[k], want = word_of(n, k);
-            if (is.x != want.x || is.y != want.y || is.z != want.z || is.w != want.w) atomicAdd(&result[1], 1ull);
-        }
-    }
+    for (uint32_t k = 0; k < bytes; k++) text[k] = memory[k];
 }
-]] }
-local result = daqiri.array{ kind = "host_pinned", type = "uint64", shape = 2 }
+]]
+local function kernel(entry) return daqiri.kernel{ entry = entry, persistent = true, grid = 1, block = 1, src = src } end
+local copy, read = kernel "copy", kernel "read"
+local function bytes(n) return daqiri.array{ kind = "host_pinned", type = "uint8", shape = n } end
+local from, to, failed = bytes(BYTES), bytes(BYTES), daqiri.array{ kind = "host_pinned", type = "uint64", shape = 1 }
+from:set(args.text .. ("\0"):rep(BYTES - #args.text))
+
 s:start()
-k:start{ tx = s:tx_queue("link"), regions = { "from", "to" }, args = { "context", "from", "to", args.copies, args.bytes, result } }
-assert(k:wait{ timeout = 100 })
-k:stop()
-print(("%d copies of %d bytes done, %d words differ, %d refused"):format(result:get(1), args.bytes, result:get(2), k.refused))
-assert(result:get(1) == args.copies and result:get(2) == 0)
+copy:start{ tx = s:tx_queue("client"), regions = { "local", "remote" },
+  args = { { dma = 1 }, { buffers = "local", bytes = BYTES }, { buffers = "remote", bytes = BYTES }, from, BYTES, failed } }
+assert(copy:wait{ timeout = 100 })
+assert(copy.refused == 0 and failed:get(1) == 0, copy.fault)
+copy:stop()
+read:start{ tx = s:tx_queue("client"), regions = { "remote" }, args = { "context", { address = "remote" }, BYTES, to } }
+assert(read:wait{ timeout = 100 })
+read:stop()
+
+local text = string.char(unpack(to:get(), 1, #args.text))
+print("Text in the destination buffer: " .. text)
+assert(text == args.text, "the text differs")
+print("Copied successfully")

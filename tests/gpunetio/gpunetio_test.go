@@ -144,6 +144,22 @@ func TestGnScripts(t *testing.T) {
 	}
 }
 
+// TestGnSampleOptions: the options of the samples' scripts do the same as their defaults: scopes, rings that the script polls, more rounds.
+func TestGnSampleOptions(t *testing.T) {
+	for _, c := range []struct{ script, args string }{
+		{"gn_simple_send", "-p 1"}, {"gn_simple_send", "--scope warp"}, {"gn_simple_send", "--scope block"},
+		{"gn_simple_receive", "--scope thread"}, {"gn_simple_receive", "--scope warp"},
+		{"gn_verbs_put_bw", "-p 1 --scope warp"}, {"gn_verbs_get_bw", "-p 1 --scope warp"}, {"gn_verbs_put_signal_bw", "-p 1"}, {"gn_verbs_put_counter_bw", "-p 1"},
+		{"gn_verbs_write_bw", "-p 1"}, {"gn_verbs_twosided_bw", "-p 1 --scope warp"},
+		{"gn_verbs_write_lat", "-p 1"}, {"gn_verbs_put_signal_lat", "-p 1"}, {"gn_verbs_put_counter_lat", "-p 1"},
+	} {
+		out, err := exec.Command(harness.Built(t), append([]string{"--summary", "none", filepath.Join(tree.Root, "scripts/gpunetio", c.script+".lua")}, strings.Fields(c.args)...)...).Output()
+		if want := tree.Read(t, "scripts/gpunetio/"+c.script+".golden"); err != nil || string(out) != want {
+			t.Errorf("%s %s: %v, want %q:\n%s", c.script, c.args, err, want, out)
+		}
+	}
+}
+
 // TestGnPutBw: what the client puts arrives, whatever posts it and whatever moves the ring.
 func TestGnPutBw(t *testing.T) {
 	script := filepath.Join(tree.Root, "scripts/gpunetio/gn_put_bw.lua")
@@ -237,14 +253,14 @@ func TestGnFaultEnds(t *testing.T) {
 // TestGnProcess: a kernel on a GPU has a process of its own where the program has nothing else to do there; else the report shows that it does not. One that
 // can't be started there has the reason in the error.
 func TestGnProcess(t *testing.T) {
-	for script, apart := range map[string]bool{"gn_receive": true, "gn_write_lat": false} {
+	for script, apart := range map[string]bool{"gn_simple_receive": true, "gn_verbs_write_lat": false} {
 		out, code := harness.OnGPU(t, "", "--summary", "full", filepath.Join(tree.Root, "scripts/gpunetio", script+".lua"), "--memory", "gpu")
 		if says := strings.Contains(out, "runs in the program's own process, as other kernels or stages of it work on GPU 0"); code != 0 || says == apart {
 			t.Errorf("%s: exit code %d:\n%s", script, code, out)
 		}
 	}
-	out, code := harness.OnGPU(t, "fail=1", filepath.Join(tree.Root, "scripts/gpunetio/gn_receive.lua"), "--memory", "gpu")
-	if want := "kernel receiver: a process of its own can't be started: its worker: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED"; code == 0 || !strings.Contains(out, want) {
+	out, code := harness.OnGPU(t, "fail=1", filepath.Join(tree.Root, "scripts/gpunetio/gn_simple_receive.lua"), "--memory", "gpu")
+	if want := "kernel receive: a process of its own can't be started: its worker: cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED"; code == 0 || !strings.Contains(out, want) {
 		t.Errorf("exit code %d, want %q:\n%s", code, want, out)
 	}
 }

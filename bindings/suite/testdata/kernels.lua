@@ -57,6 +57,8 @@ local wide = daqiri.array{ kind = "host", type = "uint64", shape = 2 }
 wide:set("\255\255\255\255\255\255\255\255" .. ("\0"):rep(8))
 assert(wide:get(1):eq(daqiri.u64 "0xffffffffffffffff") and wide:max() == wide:max() and tostring(wide:max()) == "18446744073709551615")
 has(try(wide.sum, wide), "does not fit into 64 bits")
+wide:set(2, daqiri.u64 "0x123456789abcdef1")
+assert(wide:get(2):eq(daqiri.u64 "0x123456789abcdef1"))
 local half = daqiri.array{ kind = "host", type = "fp16", shape = 4 }
 half:set{ 0.1, 65504, 1e-7, 1e9 }
 assert(half:get(1) == 0.0999755859375 and half:get(2) == 65504 and half:get(3) == 2 ^ -24 * 2 and half:get(4) == 1 / 0, table.concat(half:get(), " "))
@@ -64,6 +66,10 @@ has(try(half.get, half, 5), "array of 4 fp16 (host): index 5 of dimension 1: it 
 has(try(half.get, half, 1, 1), "2 indices for 1 dimensions")
 local bytes = daqiri.array{ kind = "host", type = "uint8", shape = 2 }
 has(try(bytes.set, bytes, 1, 256), "256 is no uint8")
+bytes:set(1, daqiri.u64(255))
+assert(bytes:get(1) == 255)
+has(try(bytes.set, bytes, 1, daqiri.u64(256)), "256 is no uint8")
+has(try(bytes.set, bytes, 1, bytes), "number, u64, list or string expected")
 has(try(bytes.set, bytes, 1, 0.5), "0.5 is no uint8")
 has(try(bytes.set, bytes, { 1 }), "1 values for 2 elements")
 has(try(bytes.set, bytes, "a"), "2 bytes expected, got 1")

@@ -69,6 +69,7 @@ t.equal(at < at + 1, true)
 t.equal(at <= at, true)
 t.equal(at == daqiri.time("2026-11-20 10:00:00.5"), true)
 t.equal(at.seconds, 1795168800.5)
+t.equal(tostring(at.nic), "28654497624096875") -- 6b001a20 1dcd6500 with its bytes reversed
 t.equal(tostring(at.ns), "1795168800500000000")
 t.equal(tostring(daqiri.time("@1795168800.5")), tostring(at))
 t.equal("at " .. at, "at 2026-11-20T10:00:00.5Z")

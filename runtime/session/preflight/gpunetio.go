@@ -82,13 +82,14 @@ func GPUNetIONames() []GPUNetIOName {
 		{"doca_gpu_verbs_export_qp", false, "`k:start{ tx = q, conn = c, args = { { qp = 1 } } }`"},
 		{"doca_gpu_verbs_export_cq", false, "the ring's words `completed` and `error`, which `gn_poll` reads"},
 		{"doca_gpu_verbs_cpu_proxy_progress", false, "`i:progress()`, or the queue's poller without a call"},
-		{"doca_gpunetio_simple_send", false, "`gn_send.lua`"},
-		{"doca_gpunetio_simple_receive", false, "`gn_receive.lua`"},
+		{"doca_gpunetio_simple_send", false, "`gn_simple_send.lua`"},
+		{"doca_gpunetio_simple_receive", false, "`gn_simple_receive.lua`"},
 		{"doca_gpunetio_send_wait_time", false, "`gn_send_wait_time.lua`"},
-		{"doca_gpu_packet_processing", false, "`gn_packet_processing.lua`"},
+		{"doca_gpu_packet_processing", false, "`gn_receive_udp.lua`, `gn_receive_tcp.lua`, `gn_receive_icmp.lua`, `gn_http_server.lua`"},
 		{"doca_gpunetio_dma_memcpy", false, "`gn_dma_memcpy.lua`"},
-		{"doca_gpunetio_rdma_client_server_write", false, "`gn_client_server_write.lua`"},
-		{"doca_gpunetio_verbs_*", false, "`gn_put_bw.lua`, `gn_write_lat.lua`"},
+		{"doca_gpunetio_rdma_client_server_write", false, "`gn_rdma_client_server_write.lua`"},
+		{"doca_gpunetio_verbs_*", false, "`gn_verbs_put_bw.lua`, `gn_verbs_get_bw.lua`, `gn_verbs_put_signal_bw.lua`, `gn_verbs_put_signal_lat.lua`, `gn_verbs_put_counter_bw.lua`, " +
+			"`gn_verbs_put_counter_lat.lua`, `gn_verbs_write_bw.lua`, `gn_verbs_write_lat.lua`, `gn_verbs_twosided_bw.lua`"},
 	}
 }
 

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,5 +71,42 @@ func TestGPUNetIONames(t *testing.T) {
 				t.Errorf("%s: %s is not in functions.txt", name, m[1])
 			}
 		}
+	}
+}
+
+// TestGPUNetIOHostCalls checks that no name has two rows, and that each method and function that a row names is in the documents of the Lua API.
+func TestGPUNetIOHostCalls(t *testing.T) {
+	pages, err := filepath.Glob("../../../docs/api/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	api := ""
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		api += string(text)
+	}
+	call := regexp.MustCompile(`\b(?:daqiri|k|i|c|sem|array|at)[.:][a-z_]+`)
+	seen, calls := map[string]bool{}, 0
+	for _, row := range GPUNetIOHostCalls() {
+		for _, name := range row.Names {
+			if seen[name] {
+				t.Errorf("%s: twice", name)
+			}
+			seen[name] = true
+		}
+		for _, m := range codeWord.FindAllStringSubmatch(row.Lua, -1) {
+			for _, word := range call.FindAllString(m[1], -1) {
+				calls++
+				if !regexp.MustCompile("## `" + regexp.QuoteMeta(word) + `\b`).MatchString(api) {
+					t.Errorf("%s: there is no %s", row.Names[0], word)
+				}
+			}
+		}
+	}
+	if calls < 20 {
+		t.Errorf("%d calls found", calls)
 	}
 }

@@ -47,10 +47,10 @@ static const char *const wrapper =
     "static void dq_call(void *const *args) { fake_call(&FAKE_ENTRY, args); }\n"
     "__attribute__((constructor)) static void fake_begin(void) { fake_tell(&FAKE_ENTRY); }\n";
 
-#define HEADERS 32
+#define HEADERS 128
 
 struct nvrtc_program_s {
-    char *text, *name, *entry, *log, *ptx;
+    char *text, *name, *entry, *lowered, *log, *ptx;
     char *headers[HEADERS], *names[HEADERS]; // that the source may include, and how it names them
     int n_headers;
 };
@@ -97,6 +97,7 @@ nvrtc_result nvrtcDestroyProgram(nvrtc_program *p) {
     free((*p)->text);
     free((*p)->name);
     free((*p)->entry);
+    free((*p)->lowered);
     free((*p)->log);
     free((*p)->ptx);
     for (int k = 0; k < (*p)->n_headers; k++) {
@@ -108,8 +109,12 @@ nvrtc_result nvrtcDestroyProgram(nvrtc_program *p) {
     return NVRTC_SUCCESS;
 }
 
+// The lowered name of an instance of a template is an identifier, as a mangled name is.
 nvrtc_result nvrtcAddNameExpression(nvrtc_program p, const char *name) {
     p->entry = strdup(name);
+    p->lowered = strdup(name);
+    for (char *c = p->lowered; *c; c++)
+        if (strchr("<>, :()", *c)) *c = '_';
     return NVRTC_SUCCESS;
 }
 
@@ -195,7 +200,7 @@ static int make_ptx(nvrtc_program p, const char *library) {
         return INTERNAL;
     }
     FILE *f = open_memstream(&p->ptx, &size);
-    declare(f, p->entry, *types);
+    declare(f, p->lowered, *types);
     for (size_t k = 0; k < n; k++)
         fprintf(f, "%02x", (unsigned char)bytes[k]);
     fprintf(f, "\n");
@@ -247,7 +252,7 @@ nvrtc_result nvrtcGetProgramLog(nvrtc_program p, char *log) {
 }
 
 nvrtc_result nvrtcGetLoweredName(nvrtc_program p, const char *name, const char **lowered) {
-    *lowered = p->entry;
+    *lowered = p->lowered;
     return strcmp(p->entry, name) == 0 ? NVRTC_SUCCESS : INTERNAL;
 }
 
