@@ -409,21 +409,17 @@ func (s *semaphore) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
 // objectKinds are the keys of which an argument that is a table has one.
 var objectKinds = []string{"qp", "qps", "txq", "rxq", "dma", "rdma", "buffers", "address", "key", "semaphore", "exit"}
 
+// objectDetails are the keys that such a table may have besides.
+var objectDetails = []string{"rx", "offset", "bytes", "count"}
+
 // impliedOps are the operations of transmit rings that an argument needs, where the kernel names none.
 var impliedOps = map[string][]string{"qp": {"send", "put", "get", "add"}, "qps": {"send", "put", "get", "add"}, "rdma": {"send", "put", "get", "add"}, "dma": {"copy"}}
 
 // objectArgument returns argument i of k:start from a table, and its object unless it is a number or an array.
 func (k *kernelObject) objectArgument(c *call, o *options, i int, t *lua.LTable, regions map[int]string) (a kernel.Arg, object *session.KernelObject) {
-	kind, v := "", lua.LValue(lua.LNil)
-	for _, name := range objectKinds {
-		if is := t.RawGetString(name); is != lua.LNil {
-			kind, v = name, is
-		}
-	}
+	kind, v := k.objectKind(c, i, t)
 	object = &session.KernelObject{Ops: impliedOps[kind], RX: k.ringNumber(c, o, i, t, "rx"), Offset: uint64(k.ringNumber(c, o, i, t, "offset"))}
 	switch kind {
-	case "":
-		c.Check(k.k.Unfit(i, "a table names one of "+strings.Join(objectKinds, ", ")))
 	case "qp", "txq", "dma", "rdma":
 		object.TX = []int{k.ringNumber(c, o, i, t, kind)}
 	case "qps":
@@ -464,6 +460,26 @@ func (k *kernelObject) objectArgument(c *call, o *options, i int, t *lua.LTable,
 	}
 	c.Check(k.k.PointerArg(i, kind))
 	return kernel.Arg{}, object
+}
+
+// objectKind returns the key of objectKinds that an argument's table has, and its value; it raises unless there is one, and for other keys.
+func (k *kernelObject) objectKind(c *call, i int, t *lua.LTable) (kind string, v lua.LValue) {
+	t.ForEach(func(key, value lua.LValue) {
+		name, _ := key.(lua.LString)
+		switch {
+		case slices.Contains(objectDetails, string(name)):
+		case !slices.Contains(objectKinds, string(name)):
+			c.Check(k.k.Unfit(i, row.Unknown("key", key.String(), slices.Concat(objectKinds, objectDetails))))
+		case kind != "":
+			c.Check(k.k.Unfit(i, fmt.Sprintf("a table names %s or %s, not both", min(kind, string(name)), max(kind, string(name)))))
+		default:
+			kind, v = string(name), value
+		}
+	})
+	if kind == "" {
+		c.Check(k.k.Unfit(i, "a table names one of "+strings.Join(objectKinds, ", ")))
+	}
+	return kind, v
 }
 
 // ringNumber reads a whole number of an argument's table; 0: there is none.

@@ -104,9 +104,14 @@ func (s *Session) buffers(o PersistentOptions, a KernelObject) (b native.GNObjec
 		return b, nil
 	}
 	r, err := s.Region(a.Region)
-	if err == nil {
-		b.Region = r.native
+	if err != nil {
+		return b, err
 	}
+	info, err := r.Info()
+	if has, needs := uint64(info.NumBufs)*uint64(info.Stride), a.Offset+uint64(a.Bytes)*uint64(max(a.Count, 1)); err == nil && needs > has {
+		err = invalid("buffers up to byte %d of memory region %s, which has %d", needs, a.Region, has)
+	}
+	b.Region = r.native
 	return b, err
 }
 

@@ -155,15 +155,16 @@ DOCA_FN gn_u32 doca_region_at(const gn_side *s, gn_u64 address, gn_u32 remote) {
     return k;
 }
 
-// Converts an address and a key to a place; remote: GN_REMOTE for a peer's memory, else 0. A peer's region
-// begins at address 0.
+// Converts an address and a key to a place; remote: GN_REMOTE for a peer's memory, else 0. With a region's
+// key an address outside it may also be an offset in it, as of regions that begin at 0.
 DOCA_FN gn_u64 doca_place(const gn_side *s, gn_u64 address, gn_u32 key, gn_u32 remote) {
     const gn_context *p = (const gn_context *)s->context;
     gn_u32 k = key < p->n_regions ? key : doca_swap32(key);
     if (key == DOCA_ANY_KEY) k = doca_region_at(s, address, remote);
     if (k >= p->n_regions) return gn_place(GN_REGIONS - 1, 0);
     const gn_region *r = (const gn_region *)gn_at(p, p->regions) + k;
-    return gn_place(k, address - r->base);
+    gn_u64 offset = address - r->base;
+    return gn_place(k, offset >= r->bytes && address < r->bytes ? address : offset);
 }
 
 // ---- posting ----------------------------------------------------------------------------------------------

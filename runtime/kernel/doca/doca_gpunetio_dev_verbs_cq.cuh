@@ -5,8 +5,13 @@
 
 #include "doca_gpunetio_dev_verbs_common.cuh"
 
-#define DOCA_EIO   5
-#define DOCA_EBUSY 16
+// What polls return, also for sources that include no errno.h.
+#ifndef EIO
+#define EIO 5
+#endif
+#ifndef EBUSY
+#define EBUSY 16
+#endif
 
 GN_FN doca_gpu_dev_verbs_cq *doca_gpu_dev_verbs_qp_get_cq_sq(doca_gpu_dev_verbs_qp *qp) { return &qp->cq_sq; }
 GN_FN doca_gpu_dev_verbs_cq *doca_gpu_dev_verbs_qp_get_cq_rq(doca_gpu_dev_verbs_qp *qp) { return &qp->cq_rq; }
@@ -25,7 +30,7 @@ DOCA_FN int doca_poll_receive(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index, bo
     gn_timer timer = gn_timer_start(&r.q.s, wait ? GN_LIMIT : 0);
     while (gn_rx_read(&r.q, r.first + cons_index, &p) != GN_OK) {
         int err = gn_go_on(&r.q.s, &timer, &r.q.state->epoch, r.q.epoch);
-        if (err != GN_OK) return err == GN_AGAIN ? DOCA_EBUSY : -DOCA_EIO;
+        if (err != GN_OK) return err == GN_AGAIN ? EBUSY : -EIO;
     }
     return 0;
 }
@@ -37,7 +42,7 @@ GN_FN int doca_priv_gpu_dev_verbs_poll_one_cq_at(doca_gpu_dev_verbs_cq *cq, uint
     if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) return doca_poll_receive(cq, cons_index, false);
     doca_tx t = doca_open_tx(cq);
     int said = doca_poll(&t, cons_index);
-    return said == GN_OK ? 0 : said == GN_AGAIN ? DOCA_EBUSY : -DOCA_EIO;
+    return said == GN_OK ? 0 : said == GN_AGAIN ? EBUSY : -EIO;
 }
 template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_gpu_dev_verbs_poll_one_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index) {
@@ -51,7 +56,7 @@ template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_priv_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index) {
     if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) return doca_poll_receive(cq, cons_index, true);
     doca_tx t = doca_open_tx(cq);
-    return doca_wait(&t, cons_index) == GN_OK ? 0 : -DOCA_EIO;
+    return doca_wait(&t, cons_index) == GN_OK ? 0 : -EIO;
 }
 template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index) {
