@@ -154,6 +154,15 @@ var daqiriModule = []entry{
 		Reads and checks a configuration without opening anything.
 		> local written, resolved = daqiri.parse()
 		> print(written.daqiri.cfg.interfaces[1].name, resolved.interfaces[1].name)`},
+	{"ptp_clock", modulePTPClock, `- index integer: of the device /dev/ptpINDEX
+		-> table: 'name', as its driver reports it; 'offset', ns: its time minus that of the system's clock; 'uncertainty', ns: the bound of the offset's error
+		Reads a hardware clock (PTP) and the system's clock together, by the most precise method of the clock's driver. Raises where there is none.
+		> local found, clock = pcall(daqiri.ptp_clock, 0)
+		> if found then print(clock.name, clock.offset, clock.uncertainty) end`},
+	{"realtime", moduleRealtime, `- priority integer: from 1 to 99
+		Gives the thread of the main chunk, or of the task, the scheduling policy SCHED_FIFO with that priority, and locks all memory of the process. Raises
+		where the process may not do that. Threads that this one starts later have the policy too: call it after 's:start()'.
+		> local function prepare() daqiri.realtime(50) end    -- before what is measured`},
 	{"receive", moduleReceive, `. timeout? duration: how long it waits; by default without limit
 		-> any | failure
 		In a task: waits for the next message from the task above; nil, '"NOT_READY"', text at the timeout.

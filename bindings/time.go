@@ -13,6 +13,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/bindings/value"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
@@ -215,3 +216,22 @@ func timestampCompare(op func(a, b timestamp) bool) function {
 
 // AppendJSON appends the time as a JSON string.
 func (m timestamp) AppendJSON(out []byte) ([]byte, error) { return value.AppendText(out, m.String()) }
+
+// modulePTPClock implements daqiri.ptp_clock.
+func modulePTPClock(c *call) int {
+	c.AtMost(1)
+	name, offset, within, err := preflight.ReadPTP(int(c.Whole(1, "a clock's index", 0, math.MaxInt32)))
+	c.Check(err)
+	t := c.L.CreateTable(0, 3)
+	t.RawSetString("name", lua.LString(name))
+	t.RawSetString("offset", lua.LNumber(offset.Nanoseconds()))
+	t.RawSetString("uncertainty", lua.LNumber(within.Nanoseconds()))
+	return c.Push(t)
+}
+
+// moduleRealtime implements daqiri.realtime.
+func moduleRealtime(c *call) int {
+	c.AtMost(1)
+	c.Check(preflight.Realtime(int(c.Whole(1, "a priority", 1, 99))))
+	return 0
+}

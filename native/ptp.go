@@ -22,9 +22,14 @@ func PTPClocks() []PTPClock {
 	n := min(int(C.dq_ptp_list(&index[0], C.uint32_t(len(index)))), len(index))
 	clocks := make([]PTPClock, n)
 	for k := range clocks {
-		var p C.dq_ptp
-		err := status(C.dq_ptp_read(index[k], &p))
-		clocks[k] = PTPClock{int(p.index), text(p.name[:]), time.Duration(p.offset_ns), time.Duration(p.uncertainty_ns), err}
+		clocks[k] = ReadPTP(int(index[k]))
 	}
 	return clocks
+}
+
+// ReadPTP reads one PTP clock.
+func ReadPTP(index int) PTPClock {
+	var p C.dq_ptp
+	err := status(C.dq_ptp_read(C.int(index), &p))
+	return PTPClock{int(p.index), text(p.name[:]), time.Duration(p.offset_ns), time.Duration(p.uncertainty_ns), err}
 }

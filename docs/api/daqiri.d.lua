@@ -328,6 +328,27 @@ function daqiri.open(configuration, options) end
 ---@return table # the same resolved, as s.config
 function daqiri.parse(configuration) end
 
+---Reads a hardware clock (PTP) and the system's clock together, by the most precise method of the clock's driver. Raises
+---where there is none.
+---
+---```lua
+---local found, clock = pcall(daqiri.ptp_clock, 0)
+---if found then print(clock.name, clock.offset, clock.uncertainty) end
+---```
+---@param index integer of the device /dev/ptpINDEX
+---@return table # name, as its driver reports it; offset, ns: its time minus that of the system's clock; uncertainty, ns: the bound of the offset's error
+function daqiri.ptp_clock(index) end
+
+---Gives the thread of the main chunk, or of the task, the scheduling policy SCHED_FIFO with that priority, and locks all
+---memory of the process. Raises where the process may not do that. Threads that this one starts later have the policy too:
+---call it after s:start().
+---
+---```lua
+---local function prepare() daqiri.realtime(50) end    -- before what is measured
+---```
+---@param priority integer from 1 to 99
+function daqiri.realtime(priority) end
+
 ---In a task: waits for the next message from the task above; nil, "NOT_READY", text at the timeout.
 ---
 ---```lua

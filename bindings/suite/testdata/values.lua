@@ -128,3 +128,8 @@ local none, status, huge = daqiri.from_json("[1, {\"a\": 1e400}]")
 t.equal(none, nil)
 t.equal(status, "INVALID_PARAMETER")
 assert(huge:find("1e400"), huge)
+
+-- the scheduling of this thread, and a clock that is not there; tests/network/latency_test.go has the effect
+for _, bad in ipairs{ 0, 100, 1.5, "x" } do t.raises("bad argument #1", daqiri.realtime, bad) end
+t.raises("bad argument #1", daqiri.ptp_clock, -1)
+t.raises("cannot read the PTP clock /dev/ptp4095: no such file or directory", daqiri.ptp_clock, 4095)

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/daqiri/daqiri-run/native"
 )
@@ -13,6 +14,15 @@ func ptpText(c native.PTPClock) string {
 		return fmt.Sprintf("%s: %v", name, c.Err)
 	}
 	return fmt.Sprintf("%s: %.9f s ahead of the system's clock, within %d ns", name, c.Offset.Seconds(), c.Within.Nanoseconds())
+}
+
+// ReadPTP returns the name of a PTP clock, its time minus that of the system's clock, and the bound of that difference's error.
+func ReadPTP(index int) (name string, offset, within time.Duration, err error) {
+	c := native.ReadPTP(index)
+	if c.Err != nil {
+		err = fmt.Errorf("cannot read the PTP clock /dev/ptp%d: %w", index, c.Err)
+	}
+	return c.Name, c.Offset, c.Within, err
 }
 
 // PTPClocks returns descriptions of the PTP hardware clocks of this host.
