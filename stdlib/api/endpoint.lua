@@ -10,12 +10,12 @@ local last = 0                                  -- id of the newest endpoint; id
 
 M.INVALID_ENDPOINT_ID = 0
 
--- raw_port returns the port with this name or address, or nil and a message.
+-- raw_port returns the port with this name or address, or nil, a message and a status.
 local function raw_port(interface)
   local port = core.port_named(interface)
-  if not port then return nil, ("there is no interface %s"):format(tostring(interface)) end
+  if not port then return nil, ("there is no interface %s"):format(tostring(interface)), "INVALID_PARAMETER" end
   if port.mac then return port end
-  return nil, ("interface %s has no Ethernet address: it sends no frames"):format(tostring(interface))
+  return nil, ("interface %s has no Ethernet address: it sends no frames"):format(tostring(interface)), "NOT_SUPPORTED"
 end
 
 -- template makes the headers, with a queue of the port that this task owns; nil and a message if a value is invalid.
@@ -55,9 +55,9 @@ function M.add_endpoint(c)
   core.endpoints = core.endpoints or { n = 0, by_id = {}, by_name = {} }
   text = refused(c)
   local port, t
-  if not text then port, text = raw_port(c.interface) end
+  if not text then port, text, status = raw_port(c.interface) end
   if port then t, text = template(port, c) end
-  if not t then return "INVALID_PARAMETER", nil, text end
+  if not t then return status or "INVALID_PARAMETER", nil, text end
   if core.endpoints.n == MOST then return "NO_SPACE_AVAILABLE", nil, ("there are %d endpoints already"):format(MOST) end
   last = last + 1
   core.endpoints.n, core.endpoints.by_name[c.name] = core.endpoints.n + 1, last

@@ -98,6 +98,10 @@ fails("NOT_SUPPORTED", "socket", api.set_udp_header(burst, 0, 20, 1, 2))
 fails("NOT_SUPPORTED", "socket", api.set_udp_payload(burst, 0, "x", 1))
 fails("NOT_SUPPORTED", "hardware_timestamps", api.get_packet_rx_timestamp(burst, 0))
 fails("NOT_SUPPORTED", "no Ethernet address", api.get_mac_addr(0))
+fails("NOT_SUPPORTED", "sends no frames", api.add_endpoint{ name = "e", interface = "client", dst_mac = "02:00:00:00:00:09",
+  src_ipv4 = "10.0.0.1", dst_ipv4 = "10.0.0.2", src_port = 1, dst_port = 2 })
+fails("NOT_SUPPORTED", "", api.resolve_ipv4_mac(0, "10.0.0.1", 10))
+ok(api.set_packet_tx_time(burst, 0, 0)) -- send times are for sockets, too
 fails("NOT_SUPPORTED", "is a socket", api.add_rx_flow_async(0, { match = {}, action = { type = "queue", id = 0 } }))
 
 -- an unknown id: the caller still owns the burst

@@ -16,6 +16,9 @@ for k = 0, 1 do
 end
 fails("INVALID_PARAMETER", "do not fit into the 64", api.set_packet_lengths(burst, 0, { 65, 100 }))
 t.equal(api.get_burst_tot_byte(burst), 329)
+local id = ok(api.add_endpoint{ name = "e", interface = "port", dst_mac = "02:00:00:00:00:09", src_ipv4 = "10.0.0.1", dst_ipv4 = "10.0.0.2",
+  src_port = 1, dst_port = 2 })
+fails("INVALID_PARAMETER", "2 segments", api.send_tx_burst(id, 0, burst)) -- the burst is kept
 ok(api.send_tx_burst(burst))
 
 local got = rig.poll(0, 0)
