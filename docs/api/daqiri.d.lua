@@ -776,9 +776,9 @@ function session:close() end
 function session:convert(options) end
 
 ---Makes a stage that moves bursts into buffers of another region: into a GPU's memory, out of it, or within the host's.
----Where a GPU's memory takes part the GPU moves them, and what came is held until it has. Segments of a packet become one,
----and what is known of an aggregate goes with it. The copies come in order: stages behind it in a pipe, on_burst and
----get_burst of the stage take them.
+---From one GPU's memory into another's they go where the driver gives it access. Where a GPU's memory takes part the GPU
+---moves them, and what came is held until it has. Segments of a packet become one, and what is known of an aggregate goes
+---with it. The copies come in order: stages behind it in a pipe, on_burst and get_burst of the stage take them.
 ---
 ---```lua
 ---local to_host = s:copy{ memory_region = "others" }

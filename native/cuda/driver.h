@@ -91,6 +91,7 @@ typedef struct cu_access_desc {
     X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, cu_device dev))                  \
     X(device_bytes, "cuDeviceTotalMem_v2", (size_t * bytes, cu_device dev))                                  \
     X(device_bus_id, "cuDeviceGetPCIBusId", (char *id, int len, cu_device dev))                              \
+    X(device_reaches, "cuDeviceCanAccessPeer", (int *can, cu_device dev, cu_device peer))                    \
     X(context_retain, "cuDevicePrimaryCtxRetain", (cu_context * ctx, cu_device dev))                         \
     X(context_set, "cuCtxSetCurrent", (cu_context ctx))                                                      \
     X(context_synchronize, "cuCtxSynchronize", (void))                                                       \

@@ -60,6 +60,18 @@ int dqi_gpu_memory_import(dqi_gpu *g, int fd, uint64_t bytes, dqi_gpu_memory *ou
     return map(out, what, diag);
 }
 
+int dqi_gpu_memory_share(const dqi_gpu_memory *m, dqi_gpu *with, const char *what, dq_diag *diag) {
+    cu_access_desc access = {.location = prop_of(with).location, .flags = CU_ACCESS_READ_WRITE};
+    int can = 0;
+    cu_result err = dqi_gpu_enter(with);
+    if (err == CU_SUCCESS) err = with->cu->device_reaches(&can, with->device, m->gpu->device);
+    if (err != CU_SUCCESS) return dqi_cuda_check(err, what, "cuDeviceCanAccessPeer", diag);
+    if (!can)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: GPU %d cannot access the memory of GPU %d", what,
+                        with->info.number, m->gpu->info.number);
+    return dqi_cuda_check(with->cu->mem_access(m->at, m->bytes, &access, 1), what, "cuMemSetAccess", diag);
+}
+
 int dqi_gpu_memory_export(const dqi_gpu_memory *m, int *fd, const char *what, dq_diag *diag) {
     if (!m || !m->gpu->info.exports)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: it has no memory of a GPU that can be exported", what);

@@ -17,6 +17,9 @@ typedef struct dqi_gpu_memory {
 int dqi_gpu_memory_new(dqi_gpu *g, uint64_t bytes, const char *hint, dqi_gpu_memory *out, const char *what,
                        dq_diag *diag);
 void dqi_gpu_memory_free(dqi_gpu_memory *m);
+// Lets another GPU read and write the allocation at its address, until it is freed. NOT_SUPPORTED: the two
+// have no path to each other.
+int dqi_gpu_memory_share(const dqi_gpu_memory *m, dqi_gpu *with, const char *what, dq_diag *diag);
 // Exports it as a file descriptor, which the caller closes. NOT_SUPPORTED: the GPU cannot export.
 int dqi_gpu_memory_export(const dqi_gpu_memory *m, int *fd, const char *what, dq_diag *diag);
 // Maps an allocation of that size exported by another process, at an address chosen by the driver. The caller

@@ -298,18 +298,26 @@ static int use_gpu(copier *c, int32_t number, const char *name, dq_diag *diag) {
     return dqi_mover_new(&conf, what, &c->mover, diag);
 }
 
+// Lets the stage's GPU read a region of another GPU at its address, over NVLink or PCIe.
+static int share(const copier *c, const dq_region *r, const char *name, dq_diag *diag) {
+    char what[DQ_NAME_LEN + 16];
+    dq_diag why = {0};
+    snprintf(what, sizeof what, "copy %.*s", DQ_REORDER_LEN, name);
+    int err = dqi_gpu_memory_share(dqi_cuda_memory_of(r), c->gpu, what, &why);
+    if (err == DQ_OK) return DQ_OK;
+    return dqi_fail(
+        diag, err,
+        "%s, where region %s lies: hint: two copies, with a region of kind host_pinned between them",
+        why.text, r->conf.name);
+}
+
 // Checks that the CPU, or the stage's GPU, can read the region.
 static int check_region(const copier *c, const dq_region *r, dq_diag *diag) {
     if (r->cpu) return DQ_OK;
     if (!r->gpu)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "copy %s: neither the CPU nor a GPU can read region %s",
                         c->stage->name, r->conf.name);
-    if (!c->gpu || c->gpu == r->gpu) return DQ_OK;
-    return dqi_fail(
-        diag, DQ_NOT_SUPPORTED,
-        "copy %s: region %s lies on GPU %d, and the stage works on GPU %d: hint: two copies, with a region "
-        "of kind host_pinned between them",
-        c->stage->name, r->conf.name, r->conf.gpu, c->gpu->info.number);
+    return !c->gpu || c->gpu == r->gpu ? DQ_OK : share(c, r, c->stage->name, diag);
 }
 
 static int copy_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
@@ -333,12 +341,15 @@ static int copy_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     return err;
 }
 
-// If the queue has GPU memory, that GPU does all further work of the stage.
+// If the queue has GPU memory, that GPU does all further work of the stage, also in memory of other GPUs.
 static int copy_join(dq_stage *st, dq_queue *q, dq_diag *diag) {
     copier *c = st->impl;
-    for (uint32_t k = 0; k < q->conf.n_regions && !c->gpu; k++)
-        if (q->conf.regions[k]->gpu) return use_gpu(c, q->conf.regions[k]->conf.gpu, st->name, diag);
-    return DQ_OK;
+    int err = DQ_OK;
+    for (uint32_t k = 0; k < q->conf.n_regions && !c->gpu && err == DQ_OK; k++)
+        if (q->conf.regions[k]->gpu) err = use_gpu(c, q->conf.regions[k]->conf.gpu, st->name, diag);
+    for (uint32_t k = 0; k < q->conf.n_regions && err == DQ_OK; k++)
+        err = check_region(c, q->conf.regions[k], diag);
+    return err;
 }
 
 static uint64_t copy_held(const dq_stage *st) {

@@ -54,6 +54,7 @@ typedef struct job {
 } job;
 
 struct cu_stream_s {
+    int device;
     struct cu_graph_s *graph; // of the last capture
     job **captures;           // where one that is under way puts what comes; NULL: none is
     pthread_t thread;
@@ -74,6 +75,9 @@ void fake_break(int err);
 
 // Where the host finds n bytes that a kernel addresses; NULL: it may not.
 void *fake_reach(uint64_t at, uint64_t n);
+// A list whose addresses are the host's, and its moves, which the caller frees; false: it has one that a
+// kernel may not touch.
+bool fake_translate(const dqk_list *in, dqk_list *out);
 // A user's kernel begins to run (1), or has ended (-1): while one runs, the memory of GPUs is where they
 // address it.
 void fake_expose(int more);

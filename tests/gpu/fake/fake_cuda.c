@@ -15,6 +15,7 @@
 //   version=12040 the driver's
 //   dmabuf=1      memory can be had as a DMA-BUF
 //   major=8       of the GPUs' compute capability
+//   reach=1       a GPU can access the memory of another one, once it is allowed to
 //   counts=FILE   numbers of 64 bits that the process keeps there: launches of kernels, moves and bytes that
 //   they read; and what it has at the moment: pieces of memory, registered or on GPUs, their bytes, streams
 #include "fake.h"
@@ -33,8 +34,8 @@
 #define BAD_PTX    218
 
 static struct {
-    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major, dmabuf;
-} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1, .major = 8};
+    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major, dmabuf, reach;
+} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1, .major = 8, .reach = 1};
 
 _Atomic int fake_broken;
 static pthread_rwlock_t working = PTHREAD_RWLOCK_INITIALIZER; // read: a stream reads or writes memory
@@ -73,7 +74,8 @@ static void configure(void) {
                 {"fail", &conf.fail},         {"trap", &conf.trap},
                 {"hang", &conf.hang},         {"version", &conf.version},
                 {"peer", &conf.peer},         {"integrated", &conf.integrated},
-                {"major", &conf.major},       {"dmabuf", &conf.dmabuf}};
+                {"major", &conf.major},       {"dmabuf", &conf.dmabuf},
+                {"reach", &conf.reach}};
     for (char *one; (one = strsep(&rest, ",")) != NULL;) {
         char *value = strchr(one, '=');
         if (!value) continue;
@@ -84,15 +86,26 @@ static void configure(void) {
     }
 }
 
+struct cu_context_s {
+    int device;
+};
+
+static struct cu_context_s contexts[MAX_GPUS];
+static _Thread_local cu_context current;
+
 // ---- memory -----------------------------------------------------------------------------------------------
 
-// What a kernel may reach: at `at`, where the host finds it at `alias`.
+// What a kernel may reach: at `at`, where the host finds it at `alias`; memory of a GPU only by the GPUs that
+// were given access, a bit each.
 typedef struct range {
     uint64_t at, bytes;
     uint8_t *alias;
     bool device, mapped;
     uint64_t handle;
+    uint32_t who;
 } range;
+
+static _Thread_local int working_on = -1; // the GPU that a stream's thread works for
 
 typedef struct allocation {
     int fd;
@@ -132,6 +145,7 @@ void *fake_reach(uint64_t at, uint64_t n) {
     pthread_mutex_lock(&lock);
     const range *r = find(at);
     bool may = r && r->alias && at - r->at + n <= r->bytes;
+    if (may && r->device && working_on >= 0) may = r->who >> working_on & 1;
     uint8_t *p = may ? r->alias + (at - r->at) : NULL;
     pthread_mutex_unlock(&lock);
     return p;
@@ -198,13 +212,19 @@ int cuMemMap(cu_ptr at, size_t bytes, size_t offset, uint64_t handle, unsigned l
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, allocations[handle - 1].fd, (off_t)offset);
     if (p != MAP_FAILED && !allocations[handle - 1].others)
         memset(p, 0xa5, bytes); // nothing may count on zeros
-    add((range){at, bytes, NULL, true, true, handle})->alias = p;
+    add((range){at, bytes, NULL, true, true, handle, 0})->alias = p;
     pthread_mutex_unlock(&lock);
     return p == MAP_FAILED ? CU_ERROR_OUT_OF_MEMORY : CU_SUCCESS;
 }
 
 int cuMemSetAccess(cu_ptr at, size_t bytes, const cu_access_desc *who, size_t n) {
-    return n == 1 && who->flags == CU_ACCESS_READ_WRITE && fake_reach(at, bytes) ? CU_SUCCESS : INVALID;
+    pthread_mutex_lock(&lock);
+    range *r = find(at);
+    bool may = n == 1 && who->flags == CU_ACCESS_READ_WRITE && who->location.id >= 0 &&
+               who->location.id < MAX_GPUS && r && r->at == at && r->bytes == bytes;
+    if (may) r->who |= 1u << who->location.id;
+    pthread_mutex_unlock(&lock);
+    return may ? CU_SUCCESS : INVALID;
 }
 
 int cuMemUnmap(cu_ptr at, size_t bytes) {
@@ -255,7 +275,10 @@ int cuMemAlloc_v2(cu_ptr *at, size_t bytes) {
     uint64_t handle = 0;
     int err = cuMemCreate(&handle, bytes, &prop, 0);
     if (err == CU_SUCCESS) err = cuMemAddressReserve(at, bytes, 0, 0, 0);
-    return err == CU_SUCCESS ? cuMemMap(*at, bytes, 0, handle, 0) : err;
+    if (err == CU_SUCCESS) err = cuMemMap(*at, bytes, 0, handle, 0);
+    const cu_access_desc own = {.location = {CU_LOCATION_DEVICE, current ? current->device : 0},
+                                .flags = CU_ACCESS_READ_WRITE};
+    return err == CU_SUCCESS ? cuMemSetAccess(*at, bytes, &own, 1) : err;
 }
 
 int cuMemFree_v2(cu_ptr at) {
@@ -281,7 +304,7 @@ int cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags) {
     if (bytes == 0 || !(flags & CU_REGISTER_MAPPED)) return INVALID;
     pthread_mutex_lock(&lock);
     bool twice = find((uintptr_t)at) != NULL;
-    if (!twice) add((range){(uintptr_t)at, bytes, at, false, false, 0});
+    if (!twice) add((range){(uintptr_t)at, bytes, at, false, false, 0, 0});
     pthread_mutex_unlock(&lock);
     return OK_OR_BROKEN(twice ? 712 : CU_SUCCESS); // CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
 }
@@ -301,13 +324,6 @@ int cuMemHostGetDevicePointer_v2(cu_ptr *out, void *at, unsigned flags) {
 }
 
 // ---- devices and contexts ---------------------------------------------------------------------------------
-
-struct cu_context_s {
-    int device;
-};
-
-static struct cu_context_s contexts[MAX_GPUS];
-static _Thread_local cu_context current;
 
 int cuInit(unsigned flags) {
     configure();
@@ -337,6 +353,11 @@ int cuDeviceGetName(char *name, int len, cu_device dev) {
 
 int cuDeviceGetPCIBusId(char *id, int len, cu_device dev) {
     snprintf(id, (size_t)len, "0000:%02X:00.0", 0x10 + dev);
+    return CU_SUCCESS;
+}
+
+int cuDeviceCanAccessPeer(int *can, cu_device dev, cu_device peer) {
+    *can = conf.reach != 0 && dev != peer;
     return CU_SUCCESS;
 }
 
@@ -418,31 +439,9 @@ static void rest(uint64_t us) {
     if (us > 0) nanosleep(&t, NULL);
 }
 
-// A list whose addresses are the host's; false: it has one that a kernel may not touch.
-static bool translate(const dqk_list *in, dqk_list *out) {
-    const dqk_move *moves = fake_reach(in->moves, in->n * sizeof *moves);
-    *out = *in;
-    dqk_move *m = malloc(in->n * sizeof *m + 1);
-    out->moves = (uintptr_t)m;
-    bool ok = moves != NULL;
-    for (uint32_t i = 0; ok && i < in->n; i++) {
-        m[i] = moves[i];
-        if (m[i].len == 0) continue;
-        uint64_t dst = m[i].dst;
-        m[i].dst = (uintptr_t)fake_reach(dst, 1); // conversions write another size
-        uint64_t written = m[i].what == DQK_SUM ? 4 : m[i].len;
-        if (moves[i].what != DQK_CONVERT && !fake_reach(dst, written)) ok = false;
-        if (m[i].what != DQK_FILL) m[i].src = (uintptr_t)fake_reach(m[i].src, m[i].len);
-        ok = ok && m[i].dst && (m[i].what == DQK_FILL || m[i].src);
-    }
-    if (in->ticket) out->ticket = (uintptr_t)fake_reach(in->ticket, 8);
-    if (in->done) out->done = (uintptr_t)fake_reach(in->done, 4);
-    return ok && (!in->ticket || (out->ticket && out->done));
-}
-
 static int run_list(const job *j) {
     dqk_list list;
-    bool ok = translate(&j->list, &list);
+    bool ok = fake_translate(&j->list, &list);
     atomic_fetch_add(&counts->lists, 1);
     atomic_fetch_add(&counts->moves, list.n);
     for (uint32_t i = 0; ok && i < list.n; i++)
@@ -477,6 +476,7 @@ static void copy_or_fill(const job *j) {
 
 static void *serve(void *arg) {
     cu_stream s = arg;
+    working_on = s->device;
     pthread_mutex_lock(&s->lock);
     while (!s->end || s->first) {
         job *j = s->first;
@@ -511,6 +511,7 @@ int cuStreamCreate(cu_stream *out, unsigned flags) {
     if (!current) return BAD_CONTEXT;
     if (flags != CU_STREAM_NON_BLOCKING) return INVALID;
     cu_stream s = calloc(1, sizeof *s);
+    s->device = current->device;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->last = &s->first;
