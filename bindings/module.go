@@ -247,6 +247,7 @@ func moduleOpen(c *call) int {
 
 // configuration reads the configuration that argument 1 names.
 func (c *call) configuration(opts spec.Options) (name string, cfg *spec.Config, warnings []spec.Issue, err error) {
+	opts.Verbs = preflight.HasVerbs
 	switch v := c.Arg(1).(type) {
 	case *lua.LNilType:
 	case lua.LString:

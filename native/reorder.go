@@ -38,6 +38,7 @@ type ReorderConf struct {
 	DropIncomplete, Wait            bool
 	Policy                          Policy
 	ByGPU                           bool // a GPU moves the payloads, for any region
+	Ring                            bool // batch k goes to buffer k of Region
 	FlowIDs                         []uint32
 }
 
@@ -56,6 +57,7 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 		header: number(conf.Header), length: number(conf.Length), types: conf.Types.c(),
 		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),
 		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy), by_gpu: flag(conf.ByGPU),
+		ring:       flag(conf.Ring),
 		n_flow_ids: C.uint32_t(len(conf.FlowIDs)),
 	}
 	if len(conf.FlowIDs) > 0 {

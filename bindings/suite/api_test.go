@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/tests/require"
 	lua "github.com/yuin/gopher-lua"
@@ -222,6 +223,7 @@ func TestAPIScripts(t *testing.T) {
 		{"managed bursts", "managed.lua", "--clock real"},
 		{"managed bursts/virtual", "managed.lua", "--clock virtual"},
 		{"reorder", "reorder.lua", ""},
+		{"placed", "placed.lua", ""},
 		{"files", "files.lua", "--dir {{dir}} --clock real"},
 		{"files/virtual", "files.lua", "--dir {{dir}} --clock virtual"},
 		{"s3, no store", "s3.lua", ""}, // tests/ covers uploads
@@ -239,6 +241,9 @@ func TestAPIScripts(t *testing.T) {
 			o := run(t, c.script, string(source), func(rt *bindings.Runtime) {
 				rt.NewState = newStdlibState
 				rt.ScriptArgs = strings.Fields(args)
+				if c.name == "placed" {
+					rt.Open.Engine = schema.EngineLoop // instead of a network card
+				}
 			})
 			if o.err != nil {
 				t.Fatalf("%v\nit printed:\n%s", o.err, o.out)

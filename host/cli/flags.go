@@ -32,7 +32,7 @@ func (f *configFlags) add(fs *pflag.FlagSet) {
 
 // options validates the flags and converts them to parser options.
 func (f *configFlags) options() (spec.Options, error) {
-	opts := spec.Options{Engine: f.engine, Memory: f.memory}
+	opts := spec.Options{Engine: f.engine, Memory: f.memory, Verbs: preflight.HasVerbs}
 	if err := oneOf("--engine", f.engine, schema.InterfaceEngines); err != nil {
 		return opts, err
 	}

@@ -61,7 +61,11 @@ func TestGolden(t *testing.T) {
 		} else if file.Text != string(data) {
 			t.Errorf("%s is not what its first line makes:\n%s", name, file.Text)
 		}
-		if _, warnings, err := spec.ParseText(name, file.Text, spec.Options{}); err != nil || len(warnings) > 0 {
+		_, warnings, err := spec.ParseText(name, file.Text, spec.Options{})
+		if !strings.Contains(line, "--engine") { // the device decides, which is a warning
+			warnings = slices.DeleteFunc(warnings, func(w spec.Issue) bool { return strings.Contains(w.Text, "no engine is given") })
+		}
+		if err != nil || len(warnings) > 0 {
 			t.Errorf("%s: %v, %v", name, warnings, err)
 		}
 	}

@@ -6,7 +6,8 @@
 
 #define DQ_BURST_REORDERED       (1u << 28)
 #define DQ_BURST_REORDER_TIMEOUT (1u << 29)
-#define DQ_BURST_SHARED          (1u << 0) // another reader may have it: its packets are read-only
+#define DQ_BURST_DIRECT_PLACED   (1u << 30) // of a stage with a ring (dq_reorder_conf)
+#define DQ_BURST_SHARED          (1u << 0)  // another reader may have it: its packets are read-only
 
 #define DQ_HEAD 128 // bytes of a packet in GPU memory that the host has a copy of
 

@@ -104,10 +104,14 @@ dqi_assembled *dqi_assembly_take(dqi_assembly *a) {
     dqi_sockaddr *peer = dqi_buf_peer(region[0], id);
     if (peer) peer->sa.sa_family = AF_UNSPEC;
     b->burst = burst;
+    atomic_store_explicit(&b->fillers, 0, memory_order_relaxed);
+    dqi_assembly_begin(a, b);
+    return b;
+}
+
+void dqi_assembly_begin(const dqi_assembly *a, dqi_assembled *b) {
     b->opened_ns = dq_now(a->stage->session);
     b->due_ns = a->timeout_ns ? b->opened_ns + a->timeout_ns : INT64_MAX;
-    atomic_store_explicit(&b->fillers, 0, memory_order_relaxed);
-    return b;
 }
 
 void dqi_assembly_note_due(dqi_assembly *a, const dqi_assembled *b) {
@@ -171,7 +175,8 @@ static dq_burst *hand_over(dqi_assembly *a, dqi_assembled *b) {
     if (!a->gpu && !dqi_aggregate_full(&b->agg) && a->fill != DQ_FILL_KEEP) a->ops->fill_gaps(a, b);
     account(a, b);
     dq_burst *out = b->burst;
-    out->flags = DQ_BURST_REORDERED | (b->agg.flags & DQ_AGGREGATE_TIMEOUT ? DQ_BURST_REORDER_TIMEOUT : 0);
+    out->flags = DQ_BURST_REORDERED | a->burst_flags |
+                 (b->agg.flags & DQ_AGGREGATE_TIMEOUT ? DQ_BURST_REORDER_TIMEOUT : 0);
     out->len[0][0] = b->agg.slots * b->agg.slot_bytes;
     out->bytes = out->len[0][0];
     out->ts[0] = b->agg.first_ns;

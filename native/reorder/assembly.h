@@ -51,6 +51,7 @@ struct dqi_assembly {
     int32_t fill;       // for gaps: a byte, or DQ_FILL_KEEP
     uint32_t segment;   // of packets, with the payload
     bool drop_incomplete, wait;
+    uint32_t burst_flags; // of delivered bursts, besides DQ_BURST_REORDERED
 
     _Atomic int64_t due_ns; // earliest timeout of an open aggregate; INT64_MAX: none
     dqi_ring closed;        // in order until they are delivered
@@ -80,6 +81,8 @@ void dqi_assembly_free(dqi_assembly *a);
 // Takes a buffer for an aggregate. Returns its record, with burst, times and fillers set; NULL: no free
 // buffer.
 dqi_assembled *dqi_assembly_take(dqi_assembly *a);
+// Starts the times of an aggregate whose buffer was taken earlier.
+void dqi_assembly_begin(const dqi_assembly *a, dqi_assembled *b);
 // Notes the timeout of an open aggregate. With the stage's lock.
 void dqi_assembly_note_due(dqi_assembly *a, const dqi_assembled *b);
 // Hands a closed aggregate to the poller of the stage's queue. With the stage's lock.

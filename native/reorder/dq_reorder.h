@@ -61,9 +61,14 @@ typedef struct dq_reorder_conf {
     int32_t wait;                     // 1: a queue ahead of others waits for them, up to timeout_ns
     int32_t policy;                   // dq_policy if no buffer is free
     int32_t by_gpu;           // 1: a GPU moves payloads, to a region of any kind; always so for GPU memory
+    int32_t ring;             // 1: batch k goes to buffer k of the region, as a network card places it
     const uint32_t *flow_ids; // only packets of these flows, others pass; n_flow_ids 0: all
     uint32_t n_flow_ids;
 } dq_reorder_conf;
+
+// With ring, the numbers count exactly the buffers of the region and restart at 0; larger ones are bad_place.
+// The region is the stage's alone. A buffer takes packets again once its last aggregate is freed; until then
+// packets of its batch are no_packet_buffer. Aggregates have DQ_BURST_DIRECT_PLACED.
 
 // Creates a stage that assembles packets into aggregates (dq_aggregate); the session is open. Aggregates are
 // delivered in order, one per burst, through *aggregates, a receive queue of the stage, polled with the stage

@@ -94,7 +94,8 @@ typedef struct dqi_reorder {
     uint32_t longest; // longest payload so far
     dqi_batch **open; // batch o at o & open_mask
     uint32_t open_mask;
-    dqi_counters side; // skipped batches, resyncs
+    dqi_assembled **armed; // with a ring: per buffer of the region, its record while it waits for packets
+    dqi_counters side;     // skipped batches, resyncs
 
     dqi_source sources[DQI_MAX_SOURCES];
     _Atomic uint32_t n_sources;

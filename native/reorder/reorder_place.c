@@ -106,6 +106,7 @@ static int examine(const work *w, uint32_t i, item *it) {
     if (!w->cols.has[i] || !payload_of(w, w->first + i, it)) return DQ_DROP_BAD_PLACE;
     if (r->slot && w->cols.slot[i] >= r->conf.slots) return DQ_DROP_BAD_PLACE;
     if (r->batch && r->conf.wrap && w->cols.number[i] >= r->conf.wrap) return DQ_DROP_BAD_PLACE;
+    if (r->armed && r->seq && w->cols.number[i] > r->mask) return DQ_DROP_BAD_PLACE;
     it->slot = r->slot ? (uint32_t)w->cols.slot[i] : 0;
     if (!offset_of(w, i, &it->at)) return DQ_DROP_BAD_PLACE;
     if (!dqi_convert_size(&r->convert, it->from, &it->len)) return DQ_DROP_BAD_PAYLOAD;

@@ -97,9 +97,24 @@ uint64_t dqi_window_close(dqi_reorder *r, uint32_t flag) {
     return n;
 }
 
+// Takes buffer k of the region; NULL: its last aggregate has not been freed. Free buffers that come first are
+// armed for their own batches.
+static dqi_assembled *take_armed(dqi_reorder *r, uint64_t k) {
+    while (!r->armed[k]) {
+        dqi_assembled *b = dqi_assembly_take(&r->base);
+        if (!b) return NULL;
+        r->armed[b->burst->bufs[0][0] - r->conf.region->first_id] = b;
+    }
+    dqi_assembled *b = r->armed[k];
+    r->armed[k] = NULL;
+    dqi_assembly_begin(&r->base, b);
+    return b;
+}
+
 dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uint32_t len, int64_t ts,
                            dq_reason *why) {
-    dqi_batch *b = (dqi_batch *)dqi_assembly_take(&r->base);
+    uint64_t number = r->seq ? first / r->conf.slots : first;
+    dqi_batch *b = (dqi_batch *)(r->armed ? take_armed(r, number) : dqi_assembly_take(&r->base));
     *why = DQ_DROP_NO_PACKET_BUFFER; // there are more descriptors than buffers
     if (!b) return NULL;
     uint64_t k = b->base.burst->bufs[0][0] - r->conf.region->first_id;
@@ -109,7 +124,7 @@ dqi_batch *dqi_window_open(dqi_reorder *r, uint64_t ordinal, uint64_t first, uin
     b->extra = r->extra ? b->present + words : NULL;
     uint32_t slot_bytes = r->conf.slot_bytes ? r->conf.slot_bytes : len > r->longest ? len : r->longest;
     b->base.agg = (dq_aggregate){
-        .batch_id = r->seq ? first / r->conf.slots : first,
+        .batch_id = number,
         .ordinal = ordinal,
         .slots = r->conf.slots,
         .slot_bytes = slot_bytes,

@@ -89,6 +89,14 @@ static uint64_t batches_of(const dq_reorder_conf *c) {
     return mask < c->slots - 1 ? 0 : (mask - (c->slots - 1)) / c->slots + 1;
 }
 
+// Checks that the numbers of a stage with a ring count the buffers of its region.
+static int check_ring(const char *name, const dq_reorder_conf *c, dq_diag *diag) {
+    if (!c->ring || batches_of(c) == c->region->conf.num_bufs) return DQ_OK;
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "reorder %s: the numbers must count the %u buffers of region %s, not %llu batches", name,
+                    c->region->conf.num_bufs, c->region->conf.name, (unsigned long long)batches_of(c));
+}
+
 // One batch may be open, one late, and one lost as a whole: with fewer than DQ_LEAST_BATCHES the numbers
 // could not distinguish these.
 static int choose_window(const char *name, dq_reorder_conf *c, dq_diag *diag) {
@@ -162,6 +170,8 @@ static int make_records(dqi_reorder *r, const char *name, dq_diag *diag) {
     r->open = calloc(2 * (r->open_mask + 1), sizeof *r->open);
     if (!r->open) return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory for its records", name);
     r->trial.open = r->open + r->open_mask + 1;
+    if (r->conf.ring && !(r->armed = calloc(r->conf.region->conf.num_bufs, sizeof *r->armed)))
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "reorder %s: no memory for its records", name);
     return dqi_assembly_open(&r->base, name, r->conf.region, bytes, diag);
 }
 
@@ -174,6 +184,7 @@ static void reorder_free(dqi_reorder *r) {
     dqi_reorder_sources_free(r->by_source);
     dqi_assembly_free(&r->base);
     free(r->open);
+    free(r->armed);
     free(r->flow_ids);
     free(r);
 }
@@ -247,9 +258,18 @@ static bool pending(dqi_assembly *a, dqi_assembled *b) {
     return a->gpu && dqi_reorder_gpu_gaps((dqi_reorder *)a, (dqi_batch *)b);
 }
 
+// Returns the buffers that wait for packets.
+static void disarm(dqi_reorder *r) {
+    for (uint32_t k = 0; r->armed && k < r->conf.region->conf.num_bufs; k++) {
+        if (r->armed[k]) dq_burst_unref(r->armed[k]->burst);
+        r->armed[k] = NULL;
+    }
+}
+
 static void reorder_finish(dq_stage *st) {
     dqi_reorder *r = st->impl;
     close_all(&r->base);
+    disarm(r);
     if (r->base.gpu) dqi_reorder_gpu_finish(r);
     dqi_assembly_drop_closed(&r->base, DQ_DROP_STOPPED);
     if (r->by_source)
@@ -302,10 +322,11 @@ const dqi_reorder *dqi_reorder_of(const dq_queue *q) {
 static int check(dq_session *s, const char *name, const dq_reorder_conf *c, dq_diag *diag) {
     int err = dqi_assembly_check_name(s, "reorder", name, diag);
     if (err == DQ_OK) err = check_rule(name, c, diag);
+    if (err == DQ_OK) err = check_ring(name, c, diag);
     if (err != DQ_OK) return err;
     char what[DQ_REORDER_LEN + 16];
     snprintf(what, sizeof what, "reorder %s", name);
-    return dqi_stage_may_take(s, what, c->region, c->policy == DQ_POLICY_WAIT, diag);
+    return dqi_stage_may_take(s, what, c->region, c->ring || c->policy == DQ_POLICY_WAIT, diag);
 }
 
 int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *conf, dq_stage **out,
@@ -323,7 +344,8 @@ int dq_stage_reorder(dq_session *s, const char *name, const dq_reorder_conf *con
                              .fill = grown.fill,
                              .segment = grown.segment,
                              .drop_incomplete = grown.drop_incomplete != 0,
-                             .wait = grown.policy == DQ_POLICY_WAIT};
+                             .wait = grown.policy == DQ_POLICY_WAIT,
+                             .burst_flags = grown.ring ? DQ_BURST_DIRECT_PLACED : 0};
     if ((err = choose_window(name, &r->conf, diag)) != DQ_OK ||
         (err = make_rule(r, &r->conf, diag)) != DQ_OK || (err = make_sources(r, name, diag)) != DQ_OK ||
         (err = make_records(r, name, diag)) != DQ_OK ||

@@ -124,6 +124,9 @@ func (s *Session) addInterface(i *spec.Interface, plan preflight.CorePlan) error
 	}
 	f := s.newInterface(i, n)
 	s.ifaces = append(s.ifaces, f)
+	if why := i.EngineReason(); why != "" {
+		s.note("interface %s: engine %s: %s", i.Name, i.EngineName(), why)
+	}
 	if i.RX != nil {
 		if f.rx, err = f.addQueues(i.RX.Queues, true, plan); err != nil {
 			return err
@@ -188,6 +191,9 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan preflight.Core
 			TimeoutUS: q.TimeoutUS,
 			PaceBPS:   float64(q.PacingMbps) * 1e6,
 			TxEthSrc:  slices.Contains(q.Offloads, "tx_eth_src"),
+		}
+		if rx {
+			conf.TimeoutUS = i.hold(q)
 		}
 		if core, ok := plan.Core(q); ok {
 			conf.Core = core

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -44,6 +45,7 @@ type ReorderOptions struct {
 	WaitForOthers                 bool   // queues that are ahead wait for the others
 	Policy                        Policy // if no buffer is free
 	ByGPU                         bool   // a GPU copies payloads to any region; to regions in GPU memory it always does
+	Ring                          int    // batches after which Sequence or BatchNumber restarts at 0: the buffers of MemoryRegion, in order; 0: no ring
 }
 
 // SourcePeer is the value of ReorderOptions.Source that selects the peer's address of socket packets.
@@ -163,7 +165,7 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
 		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, Types: o.Data.native(), FlowIDs: o.FlowIDs,
 		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
-		Wait: o.WaitForOthers, Policy: o.Policy, ByGPU: o.ByGPU, SourcePeer: o.Source == SourcePeer,
+		Wait: o.WaitForOthers, Policy: o.Policy, ByGPU: o.ByGPU, Ring: o.Ring > 0, SourcePeer: o.Source == SourcePeer,
 	}
 	source := o.Source
 	if c.SourcePeer {
@@ -180,6 +182,11 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 		}
 	case o.Sequence != nil:
 		seq, c.SeqBits = "sequence_number", int(o.Sequence.BitWidth)
+	}
+	if c.Ring && seq != "" {
+		c.SeqBits = bits.Len(uint(o.Ring*o.Slots)) - 1 // both are powers of two
+	} else if c.Ring {
+		c.Wrap = uint64(o.Ring)
 	}
 	err := compileRule(fields, []ruleText{
 		{"sequence_number", seq, &c.Seq}, {"batch", batch, &c.Batch}, {"slot", slot, &c.Slot},
@@ -217,6 +224,9 @@ func (i *Interface) addPlans() error {
 		sources := i.queuesOf(r)
 		opts := planOptions(r, sources)
 		opts.ByGPU = r.ReorderType == "gpu" && i.s.onGPU(r.MemoryRegion)
+		if r.ReorderEngine == "hw" {
+			opts.SlotBytes, opts.Ring = r.PacketSize, i.s.cfg.Region(r.MemoryRegion).NumBufs
+		}
 		st, err := i.s.Reorder(r.Name, opts)
 		if err != nil {
 			return r.Source.Wrap(err)
@@ -224,6 +234,9 @@ func (i *Interface) addPlans() error {
 		st.out.home, st.out.leader = sources[0], sources[0]
 		for _, q := range sources {
 			q.plans = append(q.plans, st)
+		}
+		if opts.Ring > 0 {
+			i.s.note("reorder %s: reorder_engine hw: emulated in software", r.Name)
 		}
 		if r.ReorderType == "gpu" && !opts.ByGPU {
 			i.s.note("reorder %s: on the CPU", r.Name)
@@ -242,6 +255,23 @@ func (i *Interface) addPlans() error {
 		}
 	}
 	return nil
+}
+
+// hold returns for how many us a receive queue gathers a burst. A queue of a reorder config does so for a quarter of its timeout_us, so that what it
+// gathers is in time for the batches, which have the whole of it. With reorder_engine hw it does not: a network card places each packet as it arrives.
+func (i *Interface) hold(q *spec.Queue) int64 {
+	for _, r := range i.spec.RX.ReorderConfigs {
+		for _, f := range i.spec.RX.Flows {
+			switch {
+			case !slices.Contains(r.FlowIDs, f.ID) || !slices.Contains(f.QueueIDs(), q.ID):
+			case r.ReorderEngine == "hw":
+				return 1
+			default:
+				return max(q.TimeoutUS/4, min(q.TimeoutUS, 1))
+			}
+		}
+	}
+	return q.TimeoutUS
 }
 
 // onGPU reports whether a region is as configured, and not replaced by host memory (Options.Memory).

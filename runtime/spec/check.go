@@ -11,6 +11,10 @@ import (
 func (p *parser) check(c *Config) {
 	p.regions = index(c.MemoryRegions, func(r *MemoryRegion) string { return r.Name })
 	p.checkNames(c)
+	for _, i := range c.Interfaces {
+		i.verbs = c.forVerbs(i)
+	}
+	p.checkLoopback(c)
 	p.chooseEngines(c)
 	used := map[string]bool{}
 	flowIDs := map[string]*Flow{}
@@ -170,7 +174,7 @@ func (p *parser) checkStream(c *Config, i *Interface) {
 
 func (p *parser) checkQueues(c *Config, i *Interface, s side, used map[string]bool) {
 	for _, q := range s.queues {
-		if q.CPUCore == c.MasterCore && q.Has("cpu_core") && c.Has("master_core") {
+		if q.CPUCore == c.MasterCore && q.CPUCore >= 0 && q.Has("cpu_core") && c.Has("master_core") {
 			p.warnf(q.Key("cpu_core"), "core %d is the master_core, which is not meant for packets", q.CPUCore)
 		}
 		at, room := q.Key("memory_regions"), 0

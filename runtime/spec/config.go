@@ -112,10 +112,15 @@ type Interface struct {
 	TX           *TX           // nil: does not transmit
 
 	engine string
+	why    string // reason for the engine, where the file leaves the choice to the device
+	verbs  bool   // the file leaves it to engine ibverbs, whatever the options say
 }
 
 // EngineName returns the engine of the interface: one of InterfaceEngines.
 func (i *Interface) EngineName() string { return i.engine }
+
+// EngineReason returns why the interface has its engine if the device decided; otherwise it returns an empty text.
+func (i *Interface) EngineReason() string { return i.why }
 
 // Queues returns the receive queues, then the transmit queues.
 func (i *Interface) Queues() (queues []*Queue) {

@@ -48,6 +48,9 @@
 //     text elsewhere.
 //   - A match key with value 0 is rejected. The reference treats it as "any", which
 //     omitting the key expresses.
+//   - Port ranges, a batch_size above 32 on UDP queues, and an empty list of memory regions
+//     are accepted, which the reference refuses. So is an interface with neither rx nor tx,
+//     with a warning.
 //   - A match without criteria, or no match at all, matches everything.
 //   - Flow ids are unique within a direction of an interface and, unless 0, among all
 //     interfaces of that direction.

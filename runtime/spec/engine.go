@@ -109,6 +109,9 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 		return p.addressEngine(i)
 	}
 	if c.Loopback.Mode == "sw" {
+		if i.Address == "loopback" && c.Engine == "default" {
+			p.warnf(c.Loopback.Source, "since August 2026 DAQIRI needs engine: dpdk for this; here the loop engine serves it")
+		}
 		return schema.EngineLoop
 	}
 	switch c.Engine {
@@ -122,6 +125,17 @@ func (p *parser) rawEngine(c *Config, i *Interface, forced string) string {
 	return p.addressEngine(i)
 }
 
+// pciEngine chooses the engine of a PCI device without an engine key: ibverbs as in the reference, or dpdk where the device has no verbs.
+func (p *parser) pciEngine(i *Interface) string {
+	engine := schema.EngineDPDK
+	i.why = "no engine is given, and the device offers no verbs"
+	if p.opts.Verbs != nil && p.opts.Verbs(i.Address) {
+		engine, i.why = schema.EngineIBVerbs, "no engine is given, and the device offers verbs"
+	}
+	p.warnf(i.Key("address"), "no engine is given: since August 2026 this means ibverbs, before dpdk; here %s serves it; add engine: %s to keep it", engine, engine)
+	return engine
+}
+
 // addressEngine derives the engine from the form of the address.
 func (p *parser) addressEngine(i *Interface) string {
 	a, at := i.Address, i.Key("address")
@@ -129,7 +143,9 @@ func (p *parser) addressEngine(i *Interface) string {
 	_, macErr := net.ParseMAC(a)
 	switch {
 	case a == "":
-	case IsPCIAddress(a), strings.HasPrefix(a, "vdev:"):
+	case IsPCIAddress(a):
+		return p.pciEngine(i)
+	case strings.HasPrefix(a, "vdev:"):
 		return schema.EngineDPDK
 	case strings.HasPrefix(a, "pcap:"):
 		if a == "pcap:" {
@@ -148,4 +164,38 @@ func (p *parser) addressEngine(i *Interface) string {
 		p.errorf(at, "%q is neither a PCI address, a Linux interface name, vdev:NAME nor pcap:FILE", a)
 	}
 	return schema.EngineXDP
+}
+
+// forVerbs reports whether the file leaves a raw interface to engine ibverbs: by its name, or without an engine.
+func (c *Config) forVerbs(i *Interface) bool {
+	engine := i.Engine
+	if engine == "" {
+		engine = c.Engine
+	}
+	return !i.Socket() && c.Loopback.Mode != "sw" && !strings.HasPrefix(i.Address, "pcap:") &&
+		slices.Contains([]string{"", "default", schema.EngineIBVerbs}, engine)
+}
+
+// checkLoopback checks loopback: hw, the loopback inside the port of a network card.
+func (p *parser) checkLoopback(c *Config) {
+	if c.Loopback.Mode != "hw" {
+		return
+	}
+	for _, i := range c.Interfaces {
+		if !i.verbs {
+			p.errorf(c.Loopback.Source, "hw needs raw interfaces of engine ibverbs, which %s is not", i.Name)
+			return
+		}
+	}
+	if len(c.Interfaces) != 1 {
+		p.errorf(c.Loopback.Source, "hw needs exactly one interface, not %d", len(c.Interfaces))
+		return
+	}
+	i := c.Interfaces[0]
+	if i.RX == nil || i.TX == nil {
+		p.errorf(c.Loopback.Source, "hw needs both rx and tx queues of interface %s", i.Name)
+	}
+	if i.Has("address") && (i.Address == "" || i.Address == "loopback") {
+		p.errorf(i.Key("address"), "loopback: hw needs the address of a network card")
+	}
 }

@@ -2,6 +2,9 @@ package spec
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +28,67 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDamagedFiles parses the good configurations with deterministic damage: changed, removed and inserted bytes, lines and words. No text makes the
+// parser panic, and every error has a line of the file.
+func TestDamagedFiles(t *testing.T) {
+	const files = 3000
+	docs, random, refused := documents(t), rand.New(rand.NewPCG(1, 2)), 0
+	for n := range files {
+		text := damage(docs[n%len(docs)].text, n/len(docs), random)
+		cfg, _, err := ParseText("f.yaml", text, Options{})
+		for _, is := range faults(t, cfg, err) {
+			if is.Pos.Line < 1 || is.Pos.Line > strings.Count(text, "\n")+1 || is.Text == "" {
+				t.Errorf("file %d: an error without a line: %+v\n%s", n, is, text)
+			}
+		}
+		if err != nil {
+			refused++
+		} else if _, err := json.Marshal(Inspect(cfg)); err != nil {
+			t.Error(err)
+		}
+	}
+	if refused < files/2 {
+		t.Errorf("%d of %d damaged files are refused: the damage has no effect", refused, files)
+	}
+}
+
+// damage changes a text in one of several ways, up to three times.
+func damage(text string, kind int, random *rand.Rand) string {
+	values := []string{"", "-1", "1e9", "~", "[1, 2]", "{a: 1}", "\"x\"", "true", "99999999999999999999", "&a", "*a", "<<", "!!int", "0x", "|"}
+	for range 1 + random.IntN(3) {
+		lines := strings.Split(text, "\n")
+		k := random.IntN(len(lines))
+		switch kind % 6 {
+		case 0: // a byte
+			at := random.IntN(len(text))
+			text = text[:at] + string([]byte{byte(random.IntN(256))}) + text[at+1:]
+			continue
+		case 1: // a part is removed
+			at := random.IntN(len(text))
+			text = text[:at] + text[min(len(text), at+1+random.IntN(40)):] + "\n"
+			continue
+		case 2: // a line is removed
+			lines = slices.Delete(lines, k, k+1)
+		case 3: // a line comes twice
+			lines = slices.Insert(lines, k, lines[k])
+		case 4: // another value
+			if at := strings.Index(lines[k], ": "); at >= 0 {
+				lines[k] = lines[k][:at+2] + values[random.IntN(len(values))]
+			}
+		case 5: // another indentation, or a key with another name
+			if trimmed := strings.TrimLeft(lines[k], " "); random.IntN(2) == 0 && trimmed != "" {
+				lines[k] = strings.Repeat(" ", random.IntN(12)) + trimmed
+			} else {
+				lines[k] = strings.Replace(lines[k], ":", "x:", 1)
+			}
+		}
+		if text = strings.Join(lines, "\n"); text == "" {
+			return "\n"
+		}
+	}
+	return text
 }
 
 // FuzzOverride checks that no path or value makes the parser panic.

@@ -17,6 +17,9 @@ type Options struct {
 	Engine  string       // engine of every interface; usually "loop"
 	Sources []SourceFile // captures that replace raw interfaces
 	Memory  string       // "host": device and host_pinned regions become host regions
+
+	// Verbs reports whether engine ibverbs can serve a PCI address, of an interface without an engine; nil: it can serve none.
+	Verbs func(address string) bool
 }
 
 // maxFile protects memory against a wrong path, such as a capture or a device.

@@ -19,7 +19,7 @@ func (p *parser) reorder(v value) *Reorder {
 		o.waive("packet_size")
 		o.effectless("packet_size")
 	} else if !r.CyclicSequence {
-		p.errorf(o.Source, "reorder_engine: hw needs cyclic_sequence: true")
+		p.errorf(o.Key("cyclic_sequence"), "must be true with reorder_engine: hw")
 	}
 	r.PacketSize = integer[int](o, "packet_size")
 	for _, id := range o.list("flow_ids") {

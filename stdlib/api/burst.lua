@@ -8,7 +8,7 @@ local packet = require "daqiri.api.packet"
 
 local M = {}
 
-local REORDERED, TIMEOUT = constants.DAQIRI_BURST_FLAG_REORDERED, constants.DAQIRI_BURST_FLAG_REORDER_TIMEOUT
+local FLAGS = { constants.DAQIRI_BURST_FLAG_REORDERED, constants.DAQIRI_BURST_FLAG_REORDER_TIMEOUT, constants.DAQIRI_BURST_FLAG_DIRECT_PLACED }
 
 -- create_tx_burst_params returns a burst without packets. get_tx_packet_burst allocates them and reports empty pools.
 function M.create_tx_burst_params() return setmetatable({ { n = 0, segs = 1, conn = 0, tx = true } }, core.Burst) end
@@ -94,7 +94,7 @@ local function list(get) return setmetatable({}, { __index = function(_, i) retu
 local function flags(state)
   local all = state.b and state.b.flags or 0
   local known = 0
-  for _, flag in ipairs{ REORDERED, TIMEOUT } do
+  for _, flag in ipairs(FLAGS) do
     if all % (2 * flag) >= flag then known = known + flag end
   end
   return known

@@ -63,11 +63,6 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"loopback in hardware", map[string]string{"LOOPBACK": "hw", "ADDRESS": `"0000:03:00.0"`},
 			"rx.yaml:6:5: loopback: loopback inside the network card is not in this version"},
-		{"reorder", map[string]string{"REGIONS": "- {name: batches, kind: host, affinity: 0, num_bufs: 2, buf_size: 65536}", "RX": `flows:
-        - {name: f, id: 1, action: {type: queue, id: 0}}
-        reorder_configs:
-        - {name: r, reorder_type: cpu, memory_region: batches, payload_byte_offset: 42, flow_ids: [1], method: {seq_packets_per_batch: {sequence_number: {bit_offset: 336, bit_width: 8}, packets_per_batch: 2}}, reorder_engine: hw, cyclic_sequence: true, packet_size: 64}`},
-			"interfaces[0].rx.reorder_configs[0].reorder_engine: reordering by the network card is not in this version"},
 		{"transform without an id", map[string]string{"RX": `flows:
         - {name: f, id: 0, actions: [{type: vlan_pop}, {type: queue, id: 0}]}`},
 			"interfaces[0].rx.flows[0].id: a flow with vlan_pop needs an id other than 0: packets are known by it"},

@@ -3,6 +3,7 @@
 package preflight
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -89,6 +90,15 @@ func gpuObstacles(cfg *spec.Config) (issues []spec.Issue) {
 	return issues
 }
 
+// HasVerbs reports whether engine ibverbs can serve the device of a PCI address: this build has the engine, and the device's driver offers verbs.
+func HasVerbs(address string) bool {
+	if strings.Count(address, ":") == 1 {
+		address = "0000:" + address
+	}
+	_, err := os.Stat("/sys/bus/pci/devices/" + strings.ToLower(address) + "/infiniband")
+	return err == nil && slices.Contains(Engines(), schema.EngineIBVerbs)
+}
+
 // Engines returns the names of this version's engines.
 func Engines() []string {
 	var names []string
@@ -142,9 +152,6 @@ func (c *checker) iface(i *spec.Interface) {
 }
 
 func (c *checker) rx(rx *spec.RX) {
-	for _, r := range rx.ReorderConfigs {
-		c.reorder(r)
-	}
 	for _, f := range rx.Flows {
 		if f.ID == 0 && len(f.Transforms()) > 0 {
 			c.errorf(f.Key("id"), "a flow with %s needs an id other than 0: packets are known by it", f.Transforms()[0].Type)
@@ -176,11 +183,5 @@ func (c *checker) endpoints() {
 			continue
 		}
 		owner[local.String()] = i
-	}
-}
-
-func (c *checker) reorder(r *spec.Reorder) {
-	if r.ReorderEngine == "hw" {
-		c.missing(r.Key("reorder_engine"), "reordering by the network card is")
 	}
 }

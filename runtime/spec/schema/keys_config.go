@@ -45,8 +45,8 @@ interfaces:
 	Key{Name: "engine", Type: TypeChoice, Choices: []string{"default", "dpdk", "ibverbs", "socket", "gpunetio", "loop", "xdp", "packet"}, Default: "default",
 		Words: "The engine of raw interfaces that name none; with `default` the address of each chooses it. Endpoints take " +
 			"the engine of their scheme. `gpunetio` is as `default`: kernels work on queues of any engine."},
-	Key{Name: "master_core", Type: TypeInteger, Lo: 0, Hi: maxU16, Required: true,
-		Words: "A core to be kept free of packets: a queue with this `cpu_core` is warned of. Nothing runs there."},
+	Key{Name: "master_core", Type: TypeInteger, Lo: -1, Hi: maxU16, Required: true,
+		Words: "A core to be kept free of packets: a queue with this `cpu_core` is warned of. Nothing runs there. -1: none."},
 	Key{Name: "log_level", Type: TypeChoice, Choices: []string{"trace", "debug", "info", "warn", "error", "critical", "off"}, AnyCase: true, Default: "warn",
 		Words: "The level from which on the program logs, from the open on. Where the key is absent, or the command line has `--log-level`, the level stays as it is."},
 	Key{Name: "drain", Type: TypeDuration, Unit: "ns", Default: "2s",

@@ -40,7 +40,7 @@ queues:
 `}, queueKeys(
 	Key{Name: "timeout_us", Type: TypeInteger, Lo: 0, Hi: maxU32, Default: DefaultTimeoutUS, Unit: "us",
 		Words: "A burst is delivered this long after its first packet at the latest. 0: raw, only when it is full; roce, tcp and udp, at once, which is " +
-			"the default there. Batches of a reorder config have this time too, but no default. A direct queue has none."},
+			"the default there. Batches of a reorder config have this time, but no default; their queue delivers after a quarter of it. A direct queue has none."},
 )...)
 
 var txQueueSection = section("tx.queues[]", "A transmit queue.", []string{`

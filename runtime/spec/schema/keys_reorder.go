@@ -30,6 +30,9 @@ reorder_configs:
       sequence_number: {bit_offset: 336, bit_width: 32}
       packets_per_batch: 16
 `, `
+flow_isolation: true
+queues:
+- {name: data, id: 1, cpu_core: 1, batch_size: 256, memory_regions: [packets]}
 flows:
 - {name: images, id: 101, match: {udp_dst: 4096}, action: {type: queue, id: 1}}
 reorder_configs:
@@ -43,15 +46,16 @@ reorder_configs:
   flow_ids: [101]
   method:
     seq_batch_number:
-      sequence_number: {bit_offset: 336, bit_width: 10}
-      batch_number: {bit_offset: 352, bit_width: 6}
+      sequence_number: {bit_offset: 336, bit_width: 9}
+      batch_number: {bit_offset: 352, bit_width: 2}
 `},
 	Key{Name: "name", Type: TypeFilled, Required: true, Words: "What scripts and the ledger call the stage: one of the interface each."},
 	Key{Name: "reorder_type", Type: TypeChoice, Choices: []string{"gpu", "cpu"}, Required: true,
 		Words: "Who moves the payloads: `cpu` in regions of kind " + JoinOr(KindsFor("cpu")) + ", `gpu` in those of kind " + JoinOr(KindsFor("gpu")) + ". With " +
 			"`--memory host` both are on the CPU."},
-	Key{Name: "reorder_engine", Type: TypeChoice, Choices: []string{"sw", "hw"}, Default: "sw", Words: "`hw`, the network card, can't be opened in this version."},
-	Key{Name: "cyclic_sequence", Type: TypeBoolean, Default: false, Words: "Whether the sequence number starts again at 0; `reorder_engine: hw` needs it. `sw` follows it either way."},
+	Key{Name: "reorder_engine", Type: TypeChoice, Choices: []string{"sw", "hw"}, Default: "sw", Words: "`hw`, the network card, which software emulates in this version: payloads go into a ring, " +
+		"the region's buffers in their order. A buffer takes packets again once its aggregate is freed. [reordering](reordering.md#placement-by-a-network-card) has its conditions."},
+	Key{Name: "cyclic_sequence", Type: TypeBoolean, Default: false, Words: "Whether the sequence number starts again at 0: after the last slot of the region with `reorder_engine: hw`, which needs it. `sw` follows it either way."},
 	Key{Name: "missing_action", Type: TypeChoice, Choices: []string{"drop", "passthrough"}, Default: "passthrough",
 		Words: "Of batches that are not complete: `passthrough` hands them over with gaps, `drop` drops them as `incomplete`."},
 	Key{Name: "memory_region", Type: TypeFilled, Required: true, Words: "The region of the aggregates: a buffer holds a batch."},

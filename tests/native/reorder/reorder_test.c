@@ -128,6 +128,22 @@ static void time_out(void) {
     }
 }
 
+// The time of a batch is that of its first packet: later ones do not move it.
+static void time_is_fixed(void) {
+    rig r;
+    dq_reorder_conf c = usual();
+    c.timeout_ns = 5000000;
+    rig_open(&r, (bed_conf){.timeout_us = 10}, c);
+    rig_start(&r);
+    for (uint64_t k = 0; k < 3; k++) { // at 0, 2 and 4 ms
+        rig_send(&r, &k, 1, 7);
+        rig_steps(&r, BED_START_NS + 2000000 * (int64_t)(k + 1));
+    }
+    DQ_EQ(r.packets, 3); // at 5 ms
+    DQ_EQ(r.flags, DQ_AGGREGATE_TIMEOUT | DQ_AGGREGATE_FIRST);
+    rig_close(&r);
+}
+
 // Two batches, the second with holes.
 static void send_two(rig *r) {
     uint64_t second[] = {SLOTS, SLOTS + 3, SLOTS + 2, SLOTS + 9};
@@ -418,6 +434,47 @@ static void large_batches(void) {
     bed_close(&b);
 }
 
+// A ring: a batch goes to the buffer of its number, whatever was opened before, which takes packets again
+// when its last aggregate is freed. Numbers past the ring have no
+// place.
+static void ring(void) {
+    enum { BUFS = 8, ALL = BUFS * SLOTS };
+    rig r;
+    dq_reorder_conf c = usual();
+    c.seq_bits = 7;
+    c.slot_bytes = PAYLOAD;
+    c.ring = 1;
+    c.timeout_ns = 5000000;
+    rig_open(&r, (bed_conf){.batch = 32, .more_bufs = BUFS}, c);
+    r.keep = BUFS;
+    rig_start(&r);
+    rig_send_range(&r, 0, 8);
+    rig_send_range(&r, 2 * SLOTS, 2 * SLOTS + 8);
+    rig_send_range(&r, SLOTS, 2 * SLOTS);
+    rig_steps(&r, BED_START_NS + 4000000);
+    rig_send_range(&r, 8, SLOTS);
+    rig_send_range(&r, 2 * SLOTS + 8, 3 * SLOTS);
+    rig_send_range(&r, 3 * SLOTS, ALL);
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, BUFS);
+    DQ_EQ(r.flags, 0);
+    for (uint32_t k = 0; k < r.n_kept; k++) {
+        dq_view v;
+        dq_burst_view(r.kept[k], &v);
+        DQ_CHECK(v.flags & DQ_BURST_DIRECT_PLACED);
+        DQ_EQ((uint64_t)(v.base + v.off[0][0] - r.b.more->base),
+              dqi_buf_off(r.b.more, r.b.more->first_id + k));
+    }
+    uint64_t past[] = {ALL, ALL + 1};
+    rig_send(&r, past, 2, 7);
+    rig_send_range(&r, 0, SLOTS); // its buffer is kept
+    rig_steps(&r, INT64_MAX);
+    DQ_EQ(r.aggregates, BUFS);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_BAD_PLACE], 2);
+    DQ_EQ(blocks(&r).dropped[DQ_DROP_NO_PACKET_BUFFER], SLOTS);
+    rig_close(&r);
+}
+
 static void refused(const char *why, dq_reorder_conf c, dq_region *region, dq_session *s) {
     dq_diag d = {{0}};
     dq_stage *st = NULL;
@@ -450,6 +507,10 @@ static void misuse(void) {
     c.window = 3;
     refused("half of what the numbers tell apart", c, r.b.more, r.b.s);
     c = usual();
+    c.seq_bits = 7;
+    c.ring = 1;
+    refused("must count the 32 buffers", c, r.b.more, r.b.s);
+    c = usual();
     c.offset = number();
     refused("slot_bytes", c, r.b.more, r.b.s);
     c = usual();
@@ -474,6 +535,7 @@ int main(int argc, char **argv) {
     DQ_RUN(few_batches);
     DQ_RUN(took);
     DQ_RUN(time_out);
+    DQ_RUN(time_is_fixed);
     DQ_RUN(where_payloads_are);
     DQ_RUN(gaps_are_kept);
     DQ_RUN(no_buffer);
@@ -487,6 +549,7 @@ int main(int argc, char **argv) {
     DQ_RUN(two_paths);
     DQ_RUN(other_flows);
     DQ_RUN(large_batches);
+    DQ_RUN(ring);
     DQ_RUN(misuse);
     return dq_done();
 }
