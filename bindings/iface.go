@@ -9,7 +9,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/spec"
 )
 
 // iface is an interface of a session. Cold, but hand-written because its methods change flows while packets move.
@@ -65,6 +67,14 @@ var interfaceType = &typeDef{
 			> local rx = s:interface("b")
 			> local dns = { name = "dns", match = { udp_dst = 53 }, action = { type = "queue", id = 1 } }
 			> local ids = rx:add_flows("dns", { dns })`},
+		{"add_rx_queue", interfaceAddQueue(true), `- queue table: with the keys of 'rx.queues[]' in a configuration
+			-> queue | failure
+			Adds a receive queue to an open session: engines loop and packet. It gets packets once a flow names it. Its 'batch_size' is at most the largest of the
+			configuration's, its 'id' 0 to 31. The counts of a deleted queue with the same 'id' and 'name' continue: the ledger has one line for both.
+			> local region = { name = "later", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+			> assert(s:add_region(region))
+			> local q = assert(s:interface("b"):add_rx_queue{ name = "more", id = 7, cpu_core = -1, batch_size = 8,
+			>   memory_regions = { "later" } })`},
 		{"add_tx_flows", txFlows.addFlows, `- group string: whatever the script calls them together
 			- flows flow[]: all are added, or none
 			-> integer[] | failure: their ids
@@ -73,6 +83,13 @@ var interfaceType = &typeDef{
 			own address, and that of the owner of the outer destination ('i:resolve').
 			> local tag = { name = "tag", match = { udp_dst = 53 }, action = { type = "vlan_push", vlan_id = 5 } }
 			> i:add_tx_flows("tags", { tag })`},
+		{"add_tx_queue", interfaceAddQueue(false), `- queue table: with the keys of 'tx.queues[]' in a configuration
+			-> queue | failure
+			Adds a transmit queue, as 'i:add_rx_queue' adds a receive queue.
+			> local region = { name = "later_tx", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+			> assert(s:add_region(region))
+			> local q = assert(i:add_tx_queue{ name = "more_tx", id = 7, cpu_core = -1, batch_size = 8,
+			>   memory_regions = { "later_tx" } })`},
 		{"allow_all_traffic", interfaceDrop(false), `-> true | failure
 			Ends what 'i:drop_all_traffic' began.
 			> i:allow_all_traffic()`},
@@ -168,6 +185,31 @@ func (c *call) refuse(err error) int {
 	c.L.Push(lua.LString(session.StatusName(err)))
 	c.L.Push(lua.LString(err.Error()))
 	return 3
+}
+
+// interfaceAddQueue implements i:add_rx_queue and i:add_tx_queue. A direct queue belongs to the calling task.
+func interfaceAddQueue(rx bool) function {
+	parse := spec.ParseTxQueue
+	if rx {
+		parse = spec.ParseRxQueue
+	}
+	return func(c *call) int {
+		i := selfInterface(c)
+		v, err := value.Of(c.Table(1, "queue"), 0)
+		c.Check(err)
+		conf, err := parse(v)
+		if err != nil {
+			c.ArgError(1, "%v", inWords(err))
+		}
+		q, err := i.i.AddQueue(conf, rx)
+		if err != nil {
+			return c.refuse(err)
+		}
+		if q.Direct() {
+			c.Check(q.Adopt(c.rt.Task))
+		}
+		return c.Push(c.rt.newLasting(i.of.queue(q)))
+	}
 }
 
 func interfaceDrop(drop bool) function {

@@ -93,6 +93,15 @@ var queueType = &typeDef{
 			Of a transmit queue: a burst of packets with free buffers, to fill and to send; nil, status, text while there are none.
 			> local b = assert(tx:alloc(8))
 			> b:fill(tpl)`},
+		{"delete", queueDelete, `-> op | failure
+			Deletes the queue: engines loop and packet, while the session is open. Packets that wait in a receive queue are dropped ('flushed'), and its handlers
+			end; a transmit queue sends what it has. The operation ends once no burst of the queue is in use. Flows and pipes that name the queue come first, else nil,
+			'"RESOURCE_IN_USE"', text. The counts stay in the ledger and the summary.
+			> local region = { name = "passing", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+			> assert(s:add_region(region))
+			> local extra = assert(i:add_tx_queue{ name = "extra", id = 8, cpu_core = -1, batch_size = 8,
+			>   memory_regions = { "passing" } })
+			> assert(extra:delete():wait{ timeout = 5 })`},
 		{"drain", queueDrain, `. timeout? duration: how long it waits; by default without limit
 			-> true | failure
 			Of a transmit queue: waits until what was given to it has left, 'transmit' with a count included; nil, '"NOT_READY"', text at the timeout.
@@ -154,8 +163,11 @@ func selfQueue(c *call, rx bool) *queue {
 	return q
 }
 
-// check raises if the queue was handed over to another task.
+// check raises if the queue was handed over to another task, or deleted.
 func (q *queue) check(c *call) {
+	if q.gone == "" && q.q.Deleted() {
+		c.Raise("queue %s was deleted", q.q.Name())
+	}
 	if q.gone != "" {
 		c.Raise("queue %s %s", q.q.Name(), q.gone)
 	}
@@ -168,6 +180,19 @@ func (q *queue) handOver(c *call, t *task.Task) {
 	c.Check(q.q.Adopt(t))
 	q.gone = fmt.Sprintf("was handed to task %s at %s", t.Name(), c.where())
 	q.of.handedOver(q.q, q.gone).end()
+}
+
+// queueDelete implements q:delete(): the operation of the deletion.
+func queueDelete(c *call) int {
+	q := receiver[*queue](c, "queue")
+	q.check(c)
+	op, err := q.q.Delete()
+	if err != nil {
+		return c.refuse(err)
+	}
+	q.gone = "was deleted at " + c.where()
+	q.of.handedOver(q.q, q.gone).end()
+	return c.Push(c.rt.newOp(op))
 }
 
 // queueOnBurst implements q:on_burst(fn, {sample, policy}).

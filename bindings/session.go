@@ -9,6 +9,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/bindings/value"
+	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
@@ -49,6 +50,12 @@ var sessionType = &typeDef{
 		return nil
 	},
 	methods: []entry{
+		{"add_region", sessionAddRegion, `- region table: with the keys of 'memory_regions[]' in a configuration
+			-> true | failure
+			Adds a memory region of kind 'host' or 'huge' to an open session, for queues that are added. Its memory is there when the call returns. The session's
+			engines have to be loop and packet.
+			> local region = { name = "spare", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+			> assert(s:add_region(region))`},
 		{"after", sessionAfter, `- seconds duration: from now on
 			- fn fun(): called once
 			-> timer
@@ -96,6 +103,12 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a stage that counts.
 			> s:pipe(q, s:count{ name = "seen" }, w)`},
+		{"delete_region", sessionDeleteRegion, `- name region_name: of a region that no queue and no stage uses, else nil, '"RESOURCE_IN_USE"', text
+			-> op | failure
+			Deletes a memory region. The operation ends once all of its buffers are free, and gives the memory back.
+			> local region = { name = "short_lived", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+			> assert(s:add_region(region))
+			> assert(s:delete_region("short_lived"):wait{ timeout = 5 })`},
 		{"every", sessionEvery, `- seconds duration: its period, at least 1 µs
 			- fn fun(): called each time
 			-> timer
@@ -361,6 +374,30 @@ func sessionQueues(rx bool) function {
 		}
 		return c.Push(c.rt.shown(t))
 	}
+}
+
+// sessionAddRegion implements s:add_region(region).
+func sessionAddRegion(c *call) int {
+	o := selfSession(c)
+	v, err := value.Of(c.Table(1, "region"), 0)
+	c.Check(err)
+	conf, err := spec.ParseRegion(v)
+	if err != nil {
+		c.ArgError(1, "%v", inWords(err))
+	}
+	if _, err := o.s.AddRegion(conf); err != nil {
+		return c.refuse(err)
+	}
+	return c.Push(lua.LTrue)
+}
+
+// sessionDeleteRegion implements s:delete_region(name): the operation of the deletion.
+func sessionDeleteRegion(c *call) int {
+	op, err := selfSession(c).s.DeleteRegion(c.Str(1, "region name"))
+	if err != nil {
+		return c.refuse(err)
+	}
+	return c.Push(c.rt.newOp(op))
 }
 
 // sessionRegion implements s:region(name): a table with the region's actual properties.

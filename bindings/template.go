@@ -104,15 +104,9 @@ func (o *options) isBroadcast(data []byte) bool {
 
 // room returns the maximum packet size of the transmit queue, and the number of regions over which a packet is split.
 func (q *queue) room() (bytes, regions int) {
-	cfg := q.of.s.Config()
-	for _, s := range cfg.Interface(q.q.Interface().Name()).TX.Queues {
-		if s.ID != q.q.ID() {
-			continue
-		}
-		for _, name := range s.MemoryRegions {
-			bytes += cfg.Region(name).BufSize
-			regions++
-		}
+	for _, size := range q.q.BufSizes() {
+		bytes += size
+		regions++
 	}
 	return bytes, regions
 }

@@ -20,6 +20,7 @@
 #include "pipeline/dq_op.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/dq_session.h"
+#include "pipeline/resources/dq_resources.h"
 #include "pipeline/stages/dq_stages.h"
 #include "program/dq_program.h"
 #include "reorder/dq_reorder.h"

@@ -28,6 +28,8 @@ const (
 	ErrGeneric      Err = C.DQ_GENERIC_FAILURE
 	ErrConnect      Err = C.DQ_CONNECT_FAILURE
 	ErrInternal     Err = C.DQ_INTERNAL_ERROR
+	ErrInUse        Err = C.DQ_RESOURCE_IN_USE
+	ErrExists       Err = C.DQ_ALREADY_EXISTS
 )
 
 // Name returns the status name ("NO_SPACE_AVAILABLE"), or the system's error text.

@@ -22,6 +22,7 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/packet"
 	_ "github.com/daqiri/daqiri-run/native/pipeline"
 	_ "github.com/daqiri/daqiri-run/native/pipeline/connection"
+	_ "github.com/daqiri/daqiri-run/native/pipeline/resources"
 	_ "github.com/daqiri/daqiri-run/native/pipeline/stages"
 	_ "github.com/daqiri/daqiri-run/native/pipeline/steering"
 	_ "github.com/daqiri/daqiri-run/native/program"

@@ -31,8 +31,8 @@ type QueueConf struct {
 // Queue is a receive or transmit queue; it lives as long as its session. Comparable, so that it can be a map key.
 type Queue struct{ c *C.dq_queue }
 
-// AddQueue adds a queue to an interface before the session's open.
-func (i Iface) AddQueue(conf QueueConf) (Queue, error) {
+// c returns the configuration for C; the error names a text that is too long.
+func (conf *QueueConf) c() (C.dq_queue_conf, error) {
 	c := C.dq_queue_conf{
 		id:         C.uint32_t(conf.ID),
 		dir:        C.DQ_RX,
@@ -50,8 +50,14 @@ func (i Iface) AddQueue(conf QueueConf) (Queue, error) {
 	for n, r := range conf.Regions {
 		c.regions[n] = r.c
 	}
+	return c, put(c.name[:], "queue", conf.Name)
+}
+
+// AddQueue adds a queue to an interface before the session's open.
+func (i Iface) AddQueue(conf QueueConf) (Queue, error) {
 	var q Queue
-	if err := put(c.name[:], "queue", conf.Name); err != nil {
+	c, err := conf.c()
+	if err != nil {
 		return q, err
 	}
 	var d C.dq_diag

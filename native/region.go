@@ -58,8 +58,8 @@ type RegionInfo struct {
 // Region is a pool of buffers; it lives as long as its session.
 type Region struct{ c *C.dq_region }
 
-// AddRegion adds a region to a session before its open.
-func (s *Session) AddRegion(conf RegionConf) (Region, error) {
+// c returns the configuration for C; the error names a text that is too long.
+func (conf *RegionConf) c() (C.dq_region_conf, error) {
 	c := C.dq_region_conf{
 		kind:     C.int32_t(conf.Kind),
 		affinity: C.int32_t(conf.Affinity),
@@ -68,8 +68,14 @@ func (s *Session) AddRegion(conf RegionConf) (Region, error) {
 		num_bufs: C.uint32_t(conf.NumBufs),
 		buf_size: C.uint32_t(conf.BufSize),
 	}
+	return c, put(c.name[:], "memory region", conf.Name)
+}
+
+// AddRegion adds a region to a session before its open.
+func (s *Session) AddRegion(conf RegionConf) (Region, error) {
 	var r Region
-	if err := put(c.name[:], "memory region", conf.Name); err != nil {
+	c, err := conf.c()
+	if err != nil {
 		return r, err
 	}
 	var d C.dq_diag

@@ -11,7 +11,7 @@
 
 local M = {}
 
-local parts = { "constants", "text", "init", "burst", "packet", "rx", "tx", "time", "header", "endpoint", "free", "managed", "flow", "file", "port", "socket", "rdma", "reorder", "s3", "task" }
+local parts = { "constants", "text", "init", "burst", "packet", "rx", "tx", "time", "header", "endpoint", "free", "managed", "flow", "resource", "file", "port", "socket", "rdma", "reorder", "s3", "task" }
 
 for _, part in ipairs(parts) do
   for name, value in pairs(require("daqiri.api." .. part)) do M[name] = value end

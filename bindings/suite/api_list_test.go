@@ -42,6 +42,9 @@ var apiFunctions = map[string]string{
 	"free_rx_burst": works, "free_tx_burst": works, "free_rx_metadata": works, "free_tx_metadata": works,
 	// flows
 	"add_rx_flow_async": works, "add_rx_flows_async": works, "delete_flow_async": works, "poll_flow_op": works,
+	// queues and regions
+	"add_memory_region_async": works, "delete_memory_region_async": works, "add_rx_queue_async": works, "delete_rx_queue_async": works,
+	"add_tx_queue_async": works, "delete_tx_queue_async": works, "poll_resource_op": works,
 	// files
 	"daqiri_write_raw_to_file": works, "daqiri_write_raw_to_file_async": works, "daqiri_write_pcap_to_file": works,
 	"daqiri_write_pcap_to_file_async": works, "daqiri_file_write_poll": works, "daqiri_file_write_wait": works,
@@ -101,6 +104,8 @@ var apiEnums = map[string]string{
 	"TunnelType":           "NONE VXLAN GRE NVGRE",
 	"FlowMatchType":        "IPV4_UDP FLEX_ITEM ECPRI ETHERNET",
 	"FlowOpType":           "ADD_RX ADD_RX_BATCH DELETE",
+	"ResourceOpType":       "ADD_MEMORY_REGION DELETE_MEMORY_REGION ADD_RX_QUEUE DELETE_RX_QUEUE ADD_TX_QUEUE DELETE_TX_QUEUE",
+	"ResourceState":        "CREATING ACTIVE DRAINING REMOVED FAILED",
 	"ReorderMethod":        "INVALID SEQ_BATCH_NUMBER SEQ_PACKETS_PER_BATCH",
 	"ReorderDataType":      "SAME INT4 INT8 INT16 INT32 FP16 BF16 FP32 FP64 INVALID",
 	"ReorderMissingAction": "DROP PASSTHROUGH INVALID",

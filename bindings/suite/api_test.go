@@ -218,6 +218,8 @@ func TestAPIScripts(t *testing.T) {
 		{"loop/virtual", "loop.lua", "--clock virtual"},
 		{"dynamic flows", "dynflow.lua", "--clock real"},
 		{"dynamic flows/virtual", "dynflow.lua", "--clock virtual"},
+		{"resources", "resources.lua", "--clock real"},
+		{"resources/virtual", "resources.lua", "--clock virtual"},
 		{"endpoints", "endpoint.lua", ""},
 		{"split", "split.lua", ""},
 		{"managed bursts", "managed.lua", "--clock real"},

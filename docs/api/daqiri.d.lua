@@ -725,6 +725,19 @@ function bit.tohex(v) end
 ---@field name string The session's name in logs and in the summary. (its configuration's file name, or default, text or table)
 local session = {}
 
+---Adds a memory region of kind host or huge to an open session, for queues that are added. Its memory is there when the
+---call returns. The session's engines have to be loop and packet.
+---
+---```lua
+---local region = { name = "spare", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+---assert(s:add_region(region))
+---```
+---@param region table with the keys of memory_regions[] in a configuration
+---@return true|nil
+---@return string|nil status
+---@return string|nil text
+function session:add_region(region) end
+
 ---Makes a timer that fires once.
 ---
 ---```lua
@@ -796,6 +809,19 @@ function session:copy(options) end
 ---@param options? daqiri.session.count.options
 ---@return daqiri.stage
 function session:count(options) end
+
+---Deletes a memory region. The operation ends once all of its buffers are free, and gives the memory back.
+---
+---```lua
+---local region = { name = "short_lived", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+---assert(s:add_region(region))
+---assert(s:delete_region("short_lived"):wait{ timeout = 5 })
+---```
+---@param name daqiri.region_name of a region that no queue and no stage uses, else nil, "RESOURCE_IN_USE", text
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function session:delete_region(name) end
 
 ---Makes a timer that fires again and again; when it is late, once for all times missed.
 ---
@@ -1137,6 +1163,22 @@ local interface = {}
 ---@return string|nil text
 function interface:add_flows(group, flows) end
 
+---Adds a receive queue to an open session: engines loop and packet. It gets packets once a flow names it. Its batch_size
+---is at most the largest of the configuration's, its id 0 to 31. The counts of a deleted queue with the same id and name
+---continue: the ledger has one line for both.
+---
+---```lua
+---local region = { name = "later", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+---assert(s:add_region(region))
+---local q = assert(s:interface("b"):add_rx_queue{ name = "more", id = 7, cpu_core = -1, batch_size = 8,
+---  memory_regions = { "later" } })
+---```
+---@param queue table with the keys of rx.queues[] in a configuration
+---@return daqiri.queue|nil
+---@return string|nil status
+---@return string|nil text
+function interface:add_rx_queue(queue) end
+
 ---Adds transmit flows, while the session runs: vlan_push and tunnel_encap of the first flow that a frame matches, in the
 ---configuration's order and then in the groups'. Transmit flows have groups and ids of their own. A tunnel's outer_eth_src
 ---and outer_eth_dst may be "auto": the interface's own address, and that of the owner of the outer destination
@@ -1152,6 +1194,20 @@ function interface:add_flows(group, flows) end
 ---@return string|nil status
 ---@return string|nil text
 function interface:add_tx_flows(group, flows) end
+
+---Adds a transmit queue, as i:add_rx_queue adds a receive queue.
+---
+---```lua
+---local region = { name = "later_tx", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+---assert(s:add_region(region))
+---local q = assert(i:add_tx_queue{ name = "more_tx", id = 7, cpu_core = -1, batch_size = 8,
+---  memory_regions = { "later_tx" } })
+---```
+---@param queue table with the keys of tx.queues[] in a configuration
+---@return daqiri.queue|nil
+---@return string|nil status
+---@return string|nil text
+function interface:add_tx_queue(queue) end
 
 ---Ends what i:drop_all_traffic began.
 ---
@@ -1673,6 +1729,23 @@ local queue = {}
 ---@return string|nil status
 ---@return string|nil text
 function queue:alloc(n) end
+
+---Deletes the queue: engines loop and packet, while the session is open. Packets that wait in a receive queue are dropped
+---(flushed), and its handlers end; a transmit queue sends what it has. The operation ends once no burst of the queue is in
+---use. Flows and pipes that name the queue come first, else nil, "RESOURCE_IN_USE", text. The counts stay in the ledger
+---and the summary.
+---
+---```lua
+---local region = { name = "passing", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
+---assert(s:add_region(region))
+---local extra = assert(i:add_tx_queue{ name = "extra", id = 8, cpu_core = -1, batch_size = 8,
+---  memory_regions = { "passing" } })
+---assert(extra:delete():wait{ timeout = 5 })
+---```
+---@return daqiri.op|nil
+---@return string|nil status
+---@return string|nil text
+function queue:delete() end
 
 ---Of a transmit queue: waits until what was given to it has left, transmit with a count included; nil, "NOT_READY", text
 ---at the timeout.

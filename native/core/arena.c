@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define SLOW_NS 1000000000
+#define LATER   (UINT64_C(64) << 30) // addresses reserved for regions added while the session is open
 
 enum part { SMALL, HUGE, DARK, GPU };
 
@@ -54,25 +55,28 @@ static uint64_t free_huge_pages(void) {
     return n > reserved ? n - reserved : 0;
 }
 
+// Puts a region of kind huge or pinned memory on huge pages if *left of them suffice.
+static void choose_page(dq_session *s, dq_region *r, uint64_t *left) {
+    uint64_t need = dqi_round_up(dqi_region_bytes(r), DQI_HUGE_PAGE) / DQI_HUGE_PAGE;
+    bool wanted = r->conf.kind == DQ_KIND_HUGE;
+    bool pinned = r->cpu && (r->conf.kind == DQ_KIND_HOST_PINNED || r->conf.kind == DQ_KIND_DEVICE);
+    r->huge = (wanted || pinned) && need <= *left;
+    if (r->huge)
+        *left -= need;
+    else if (wanted)
+        dqi_note(s,
+                 "region %s: huge: %llu pages of 2 MiB needed, %llu free: on small pages; hint: "
+                 "echo N > /proc/sys/vm/nr_hugepages",
+                 r->conf.name, (unsigned long long)need, (unsigned long long)*left);
+}
+
 // Assigns huge pages to regions in order while free ones last: to regions of kind huge, and to pinned ones,
 // which work on small pages as well.
 static void choose_pages(dq_session *s) {
     dqi_core *core = dqi_core_of(s);
     uint64_t left = free_huge_pages();
-    for (uint32_t i = 0; i < core->n_regions; i++) {
-        dq_region *r = core->regions[i];
-        uint64_t need = dqi_round_up(dqi_region_bytes(r), DQI_HUGE_PAGE) / DQI_HUGE_PAGE;
-        bool wanted = r->conf.kind == DQ_KIND_HUGE;
-        bool pinned = r->cpu && (r->conf.kind == DQ_KIND_HOST_PINNED || r->conf.kind == DQ_KIND_DEVICE);
-        r->huge = (wanted || pinned) && need <= left;
-        if (r->huge)
-            left -= need;
-        else if (wanted)
-            dqi_note(s,
-                     "region %s: huge: %llu pages of 2 MiB needed, %llu free: on small pages; hint: "
-                     "echo N > /proc/sys/vm/nr_hugepages",
-                     r->conf.name, (unsigned long long)need, (unsigned long long)left);
-    }
+    for (uint32_t i = 0; i < core->n_regions; i++)
+        choose_page(s, core->regions[i], &left);
 }
 
 // Asks the kernel to place the region on its NUMA node. A preference only: a full node must not stop the run.
@@ -97,7 +101,8 @@ static uint64_t lay_out(dqi_core *core, enum part p, uint64_t at) {
         dq_region *r = core->regions[i];
         if (part_of(r) != p) continue;
         r->offset = at;
-        at += bytes_of(r);
+        r->space = bytes_of(r);
+        at += r->space;
     }
     return at;
 }
@@ -111,23 +116,36 @@ static bool limits_addresses(void) {
 
 // Reserves the address range, with slack to align the start to a huge page.
 static int reserve(dqi_core *core, uint64_t bytes, dq_diag *diag) {
+    const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    core->later_at = dqi_round_up(bytes, DQI_HUGE_PAGE);
+    core->later_end = core->later_at + LATER;
     void *p =
-        mmap(NULL, bytes + DQI_HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        limits_addresses() ? MAP_FAILED : mmap(NULL, core->later_end + DQI_HUGE_PAGE, PROT_NONE, how, -1, 0);
+    if (p == MAP_FAILED) {
+        core->later_end = core->later_at;
+        p = mmap(NULL, core->later_end + DQI_HUGE_PAGE, PROT_NONE, how, -1, 0);
+    }
     if (p == MAP_FAILED)
         return dqi_fail(diag, DQ_ESYS - errno, "memory regions: %llu bytes: %s%s", (unsigned long long)bytes,
                         strerror(errno),
                         limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
     core->reserved = p;
-    core->reserved_bytes = bytes + DQI_HUGE_PAGE;
+    core->reserved_bytes = core->later_end + DQI_HUGE_PAGE;
     core->base = (uint8_t *)dqi_round_up((uintptr_t)p, DQI_HUGE_PAGE);
     return DQ_OK;
 }
 
-static int map_part(dqi_core *core, enum part p, uint64_t at, uint64_t bytes) {
+static int make_file(dqi_core *core, enum part p) {
     static const char *const names[] = {"daqiri", "daqiri-huge", "daqiri-dark"};
-    if (bytes == 0) return 0;
     core->fds[p] = memfd_create(names[p], MFD_CLOEXEC | (p == HUGE ? MFD_HUGETLB : 0));
-    if (core->fds[p] < 0 || ftruncate(core->fds[p], (off_t)bytes) != 0) return -errno;
+    return core->fds[p] < 0 ? -errno : 0;
+}
+
+static int map_part(dqi_core *core, enum part p, uint64_t at, uint64_t bytes) {
+    if (bytes == 0) return 0;
+    int err = make_file(core, p);
+    if (err != 0) return err;
+    if (ftruncate(core->fds[p], (off_t)bytes) != 0) return -errno;
     int may = p == DARK ? PROT_NONE : PROT_READ | PROT_WRITE;
     if (mmap(core->base + at, bytes, may, MAP_SHARED | MAP_FIXED, core->fds[p], 0) == MAP_FAILED)
         return -errno;
@@ -149,6 +167,7 @@ static int map_device(dqi_core *core, uint64_t bytes) {
 
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     dqi_core *core = dqi_core_of(s);
+    core->align = align;
     for (uint32_t i = 0; i < core->n_regions; i++) {
         int err = dqi_region_size(core->regions[i], align, diag);
         if (err != DQ_OK) return err;
@@ -196,6 +215,122 @@ int dqi_arena_touch(dq_session *s, dq_diag *diag) {
                  "memory regions: the open waited %.1f s for %llu MiB; huge pages (kind: huge) take a tenth",
                  (double)took / 1e9, mib);
     return DQ_OK;
+}
+
+// ---- regions added and deleted while the session is open --------------------------------------------------
+
+// Returns a deleted region whose ids and space suffice for num_bufs buffers in `bytes` bytes; NULL: none.
+static dq_region *reusable(const dqi_core *core, uint32_t num_bufs, uint64_t bytes, bool huge) {
+    for (uint32_t i = 0; i < core->n_regions; i++) {
+        dq_region *r = core->regions[i];
+        bool fits = r->n_ids >= num_bufs && (r->space >= bytes || r->space == 0);
+        if (atomic_load(&r->gone) && r->huge == huge && fits) return r;
+    }
+    return NULL;
+}
+
+// Maps `bytes` bytes of the part's file at the region's arena offset, which the file has at the same place as
+// for the regions of the open, and populates them. Returns 0 or -errno.
+static int map_later(dqi_core *core, const dq_region *r, uint64_t bytes) {
+    const enum part p = r->huge ? HUGE : SMALL;
+    int err = core->fds[p] < 0 ? make_file(core, p) : 0;
+    off_t at = (off_t)(p == HUGE ? r->offset - core->huge_at : r->offset), end = at + (off_t)bytes;
+    if (err != 0) return err;
+    off_t size = lseek(core->fds[p], 0, SEEK_END);
+    if (size < end && ftruncate(core->fds[p], end) != 0) return -errno;
+    if (mmap(core->base + r->offset, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, core->fds[p],
+             at) == MAP_FAILED)
+        return -errno;
+    return dqi_populate(core->base + r->offset, bytes);
+}
+
+static bool is_named(const dqi_core *core, const char *name) {
+    bool is = false;
+    for (uint32_t i = 0; i < core->n_regions && !is; i++)
+        is = !atomic_load(&core->regions[i]->gone) && strcmp(core->regions[i]->conf.name, name) == 0;
+    return is;
+}
+
+// Checks whether a region of this configuration can be added now.
+static int may_join(const dqi_core *core, const dq_region_conf *conf, dq_diag *diag) {
+    if (is_named(core, conf->name))
+        return dqi_fail(diag, DQ_ALREADY_EXISTS, "region %s: the session has a region of this name",
+                        conf->name);
+    if (conf->kind != DQ_KIND_HOST && conf->kind != DQ_KIND_HUGE)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "region %s: memory of kind %s is allocated at the open only; hint: kind host or huge",
+                        conf->name, dq_kind_name(conf->kind));
+    if (!core->reserved)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "region %s: the session was opened without a memory region, and so has no addresses "
+                        "for one",
+                        conf->name);
+    return dqi_region_check(conf, diag);
+}
+
+// Gives the region addresses, memory and a pool. Its ids are reserved.
+static int furnish(dq_session *s, dq_region *r, uint64_t bytes, dq_diag *diag) {
+    dqi_core *core = dqi_core_of(s);
+    char what[DQ_NAME_LEN + 32];
+    snprintf(what, sizeof what, "region %s", r->conf.name);
+    int err = dqi_memory_check(what, bytes, r->huge ? 0 : bytes, "lower num_bufs or buf_size", diag);
+    if (err != DQ_OK) return err;
+    if (r->space == 0) {
+        uint64_t at = dqi_round_up(core->later_at, DQI_HUGE_PAGE);
+        if (at + bytes > core->later_end)
+            return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no addresses are left for its %llu bytes%s",
+                            r->conf.name, (unsigned long long)bytes,
+                            limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
+        core->later_at = at + bytes;
+        r->offset = at;
+        r->space = bytes;
+    }
+    err = map_later(core, r, bytes);
+    if (err == 0) err = dqi_pool_fill(r);
+    if (err != 0)
+        return dqi_fail(diag, DQ_ESYS + err, "region %s: %llu bytes: %s", r->conf.name,
+                        (unsigned long long)bytes, strerror(-err));
+    r->base = core->base;
+    bind_node(s, r);
+    return DQ_OK;
+}
+
+int dq_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
+    dqi_core *core = dqi_core_of(s);
+    int err = may_join(core, conf, diag);
+    if (err != DQ_OK) return err;
+    dq_region plan = {.conf = *conf, .cpu = true, .headroom = DQ_HEADROOM, .session = s};
+    err = dqi_region_size(&plan, core->align, diag);
+    if (err != DQ_OK) return err;
+    uint64_t left = free_huge_pages();
+    choose_page(s, &plan, &left);
+    uint64_t bytes = bytes_of(&plan);
+    dq_region *r = reusable(core, conf->num_bufs, bytes, plan.huge);
+    if (!r && (err = dqi_region_append(s, conf, &r, diag)) != DQ_OK) return err;
+    r->conf = *conf;
+    r->headroom = plan.headroom;
+    r->stride = plan.stride;
+    r->group = plan.group;
+    r->n_groups = plan.n_groups;
+    r->huge = plan.huge;
+    err = furnish(s, r, bytes, diag);
+    atomic_store(&r->gone, err != DQ_OK);
+    if (err == DQ_OK) *out = r;
+    return err;
+}
+
+bool dq_region_leave(dq_region *r) {
+    if (atomic_load(&r->gone)) return true;
+    if (dqi_region_out(r) > 0) return false;
+    dqi_core *core = dqi_core_of(r->session);
+    dqi_lock(&r->spare_lock);
+    dqi_bufs_free(r->session, &r->spare.id, 1);
+    r->spare = (dqi_spare){.id = DQI_NO_BUF};
+    dqi_unlock(&r->spare_lock);
+    dqi_region_forget(r);
+    atomic_store(&r->gone, true);
+    madvise(core->base + r->offset, r->space, MADV_REMOVE); // gives the pages back; the file keeps its size
+    return true;
 }
 
 uint64_t dqi_arena_close(dq_session *s) {

@@ -13,7 +13,7 @@
 
 struct dqi_burst_pool {
     dqi_spin lock;
-    uint32_t n, cap, nseg;
+    uint32_t n, size, cap, nseg; // free ones; total
     dq_session *session;
     void *block;
     size_t bytes;
@@ -57,7 +57,7 @@ dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint
     dqi_burst_pool *p = aligned_alloc(64, bytes);
     if (!p) return NULL;
     memset(p, 0, bytes);
-    p->n = n;
+    p->n = p->size = n;
     p->bytes = n * each;
     // Mapped lazily, so that unused descriptors cost no memory.
     p->block =
@@ -86,6 +86,8 @@ uint32_t dqi_burst_pool_level(dqi_burst_pool *p) {
     dqi_unlock(&p->lock);
     return n;
 }
+
+bool dqi_burst_pool_whole(dqi_burst_pool *p) { return dqi_burst_pool_level(p) == p->size; }
 
 dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     dqi_lock(&p->lock);

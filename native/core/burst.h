@@ -61,6 +61,8 @@ struct dq_burst {
 dqi_burst_pool *dqi_burst_pool_new(dq_session *s, uint32_t n, uint32_t cap, uint32_t nseg);
 void dqi_burst_pool_free(dqi_burst_pool *p);
 uint32_t dqi_burst_pool_level(dqi_burst_pool *p); // free descriptors
+// Reports whether all descriptors are in the pool. Any thread.
+bool dqi_burst_pool_whole(dqi_burst_pool *p);
 // Takes an empty burst with one reference from the pool; NULL: none is free. Any thread.
 dq_burst *dqi_burst_get(dqi_burst_pool *p);
 // Allocates n buffers of each of the regions for b (empty) and sets off; the caller fills the other columns.

@@ -20,7 +20,7 @@
 // Receive time of a packet without one: allocated locally, or captured without. 0 is a valid time.
 #define DQ_NO_TIME INT64_MIN
 
-// Status of a call. The first eleven are those of NVIDIA DAQIRI; a system error is DQ_ESYS - errno.
+// Status of a call. The first thirteen are those of NVIDIA DAQIRI; a system error is DQ_ESYS - errno.
 typedef enum dq_err {
     DQ_OK = 0,
     DQ_NULL_PTR = -1,
@@ -33,6 +33,8 @@ typedef enum dq_err {
     DQ_GENERIC_FAILURE = -8,
     DQ_CONNECT_FAILURE = -9,
     DQ_INTERNAL_ERROR = -10,
+    DQ_RESOURCE_IN_USE = -11,
+    DQ_ALREADY_EXISTS = -12,
     DQ_ESYS = -1000,
 } dq_err;
 
@@ -120,6 +122,14 @@ typedef struct dq_region_conf {
 } dq_region_conf;
 
 int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+
+// Adds a region to a session that is open: kinds host and huge. Its memory is mapped and populated before the
+// return. ALREADY_EXISTS: a region has the name; NOT_SUPPORTED: the kind; INVALID_PARAMETER: sizes of 0 or
+// too large; DQ_ESYS - ENOMEM and other system errors: no memory. Control thread; may block.
+int dq_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+// Deletes a region once all of its buffers are free, and gives its memory back. Returns false while buffers
+// are in use; call it again later. No queue and no stage may use the region. Control thread.
+bool dq_region_leave(dq_region *r);
 
 // Returns the session clock in ns since the epoch. Any thread.
 int64_t dq_now(const dq_session *s);

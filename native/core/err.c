@@ -10,7 +10,8 @@
 static const char *const err_names[] = {
     "SUCCESS",         "NULL_PTR",          "NO_FREE_BURST_BUFFERS", "NO_FREE_PACKET_BUFFERS",
     "NOT_READY",       "INVALID_PARAMETER", "NO_SPACE_AVAILABLE",    "NOT_SUPPORTED",
-    "GENERIC_FAILURE", "CONNECT_FAILURE",   "INTERNAL_ERROR",
+    "GENERIC_FAILURE", "CONNECT_FAILURE",   "INTERNAL_ERROR",        "RESOURCE_IN_USE",
+    "ALREADY_EXISTS",
 };
 
 const char *dq_err_name(int err) {

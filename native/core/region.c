@@ -27,17 +27,20 @@ const char *dq_kind_name(int kind) {
     return kind >= 0 && kind < DQ_KINDS ? names[kind] : NULL;
 }
 
-int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
-    dqi_core *core = dqi_core_of(s);
-    if (core->open)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session is open already", conf->name);
+int dqi_region_check(const dq_region_conf *conf, dq_diag *diag) {
     if (conf->buf_size > MAX_BUF_SIZE)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: buf_size is above %u", conf->name,
                         MAX_BUF_SIZE);
     if (conf->num_bufs == 0 || conf->buf_size == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: num_bufs and buf_size must be above 0",
                         conf->name);
-    if (core->n_regions == DQI_MAX_REGIONS)
+    return DQ_OK;
+}
+
+int dqi_region_append(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
+    dqi_core *core = dqi_core_of(s);
+    uint32_t n = core->n_regions;
+    if (n == DQI_MAX_REGIONS)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "region %s: more than %d regions", conf->name,
                         DQI_MAX_REGIONS);
     dq_region *r = calloc(1, sizeof *r);
@@ -45,18 +48,27 @@ int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq
     r->conf = *conf;
     r->cpu = conf->kind != DQ_KIND_DARK && conf->kind != DQ_KIND_DEVICE;
     r->session = s;
-    dq_region *last = core->n_regions ? core->regions[core->n_regions - 1] : NULL;
-    uint64_t first = last ? (uint64_t)last->first_id + last->conf.num_bufs : 0;
+    dq_region *last = n ? core->regions[n - 1] : NULL;
+    uint64_t first = last ? (uint64_t)last->first_id + last->n_ids : 0;
     if (first + conf->num_bufs >= DQI_NO_BUF) {
         free(r);
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session has more than 2^32 buffers",
                         conf->name);
     }
     r->first_id = (uint32_t)first;
+    r->n_ids = conf->num_bufs;
     r->spare.id = DQI_NO_BUF;
-    core->regions[core->n_regions++] = r;
+    core->regions[n] = r;
+    core->n_regions = n + 1; // published: pollers look buffers up in the list
     *out = r;
     return DQ_OK;
+}
+
+int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
+    if (dqi_core_of(s)->open)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "region %s: the session is open already", conf->name);
+    int err = dqi_region_check(conf, diag);
+    return err == DQ_OK ? dqi_region_append(s, conf, out, diag) : err;
 }
 
 int dqi_region_share(dq_region *r, dq_diag *diag) {
@@ -111,7 +123,7 @@ int dqi_region_size(dq_region *r, uint32_t align, dq_diag *diag) {
 
 // ---- pools -----------------------------------------------------------------------------------------------
 
-static int pool_fill(dq_region *r) {
+int dqi_pool_fill(dq_region *r) {
     uint32_t n = r->n_groups;
     r->pool = malloc(sizeof *r->pool + n * sizeof(uint32_t));
     if (!r->pool) return -ENOMEM;
@@ -125,9 +137,29 @@ static int pool_fill(dq_region *r) {
 int dqi_pools_fill(dq_session *s, dq_diag *diag) {
     dqi_core *core = dqi_core_of(s);
     for (uint32_t i = 0; i < core->n_regions; i++)
-        if (pool_fill(core->regions[i]) != 0)
+        if (dqi_pool_fill(core->regions[i]) != 0)
             return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory", core->regions[i]->conf.name);
     return DQ_OK;
+}
+
+void dqi_region_forget(dq_region *r) {
+    free(r->pool);
+    free(r->across);
+    free(atomic_exchange(&r->peers, NULL));
+    free(atomic_exchange(&r->targets, NULL));
+    free(atomic_exchange(&r->imms, NULL));
+    free(atomic_exchange(&r->loops, NULL));
+    free(r->holders);
+    r->pool = NULL;
+    r->across = NULL;
+    r->holders = NULL;
+}
+
+uint32_t dqi_region_out(dq_region *r) {
+    dqi_lock(&r->spare_lock);
+    uint32_t spare = r->spare.id != DQI_NO_BUF;
+    dqi_unlock(&r->spare_lock);
+    return r->n_groups - dqi_region_level(r) - spare;
 }
 
 uint64_t dqi_regions_free(dq_session *s) {
@@ -137,13 +169,7 @@ uint64_t dqi_regions_free(dq_session *s) {
         dq_region *r = core->regions[i];
         if (r->pool) dqi_bufs_free(s, &r->spare.id, 1);
         if (r->pool) missing += (uint64_t)(r->n_groups - r->pool->n) * r->group;
-        free(r->pool);
-        free(r->across);
-        free(atomic_load(&r->peers));
-        free(atomic_load(&r->targets));
-        free(atomic_load(&r->imms));
-        free(atomic_load(&r->loops));
-        free(r->holders);
+        dqi_region_forget(r);
         free(r);
     }
     core->n_regions = 0;
@@ -206,7 +232,7 @@ uint32_t dqi_bufs_some(dq_region *r, uint32_t *ids, uint32_t n) { return pop_ids
 dq_region *dqi_buf_region(const dq_session *s, uint32_t id) {
     const dqi_core *core = dqi_core_of(s);
     for (uint32_t i = 0; i < core->n_regions; i++)
-        if (id - core->regions[i]->first_id < core->regions[i]->conf.num_bufs) return core->regions[i];
+        if (id - core->regions[i]->first_id < core->regions[i]->n_ids) return core->regions[i];
     return NULL;
 }
 

@@ -25,6 +25,9 @@ struct dq_region {
     uint32_t stride;
     uint32_t headroom; // bytes before each packet: DQ_HEADROOM where queues use it, else 0
     uint32_t first_id;
+    uint32_t n_ids;    // ids reserved from first_id on; does not change while the session is open
+    uint64_t space;    // bytes reserved at offset, likewise
+    _Atomic bool gone; // deleted; a later region may take its ids and its space
     uint32_t want_bytes, want_least; // dqi_region_want_groups
     bool huge;                       // lies on huge pages
     bool cpu;                        // the CPU can access it, at base + offset
@@ -101,9 +104,17 @@ static inline uint64_t dqi_region_bytes(const dq_region *r) {
     return (uint64_t)r->stride * r->group * r->n_groups;
 }
 // Reports whether the arena offset lies in the region.
-static inline bool dqi_region_has(const dq_region *r, uint64_t off) {
-    return off - r->offset < dqi_region_bytes(r);
-}
+static inline bool dqi_region_has(const dq_region *r, uint64_t off) { return off - r->offset < r->space; }
+// Checks the configuration of a new region. Returns DQ_OK, or DQ_INVALID_PARAMETER with a diag.
+int dqi_region_check(const dq_region_conf *conf, dq_diag *diag);
+// Appends an empty region with conf.num_bufs ids to the session's list. Control thread.
+int dqi_region_append(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+// Fills the region's pool, with all of its buffers free. Returns 0 or -ENOMEM.
+int dqi_pool_fill(dq_region *r);
+// Returns the number of buffers, or groups, that are neither in the pool nor the spare. Any thread.
+uint32_t dqi_region_out(dq_region *r);
+// Frees what is recorded for each of the region's buffers. None of them may be in use.
+void dqi_region_forget(dq_region *r);
 // Returns the region that contains the arena offset, or NULL.
 dq_region *dqi_off_region(const dq_session *s, uint64_t off);
 

@@ -41,6 +41,8 @@ dq_burst *dqi_tx_own(dq_queue *q, dq_burst *b);
 // packets.
 uint32_t dqi_tx_actions(dq_queue *q, const dqi_tx_acts *t, dq_burst *b);
 
+// Returns the lead (queue.h) of the interface's receive queues. Control thread.
+uint32_t dqi_rx_actions_lead(const dq_iface *i);
 // Free the actions of i. All pollers have ended.
 void dqi_rx_actions_free(dq_iface *i);
 void dqi_tx_actions_free(dq_iface *i);

@@ -88,6 +88,15 @@ struct dqi_engine_ops {
     // tested with `bytes` at `at`; false: why has the reason. Before the open. NULL: no device can.
     bool (*reaches_gpu)(const dq_iface *i, const dq_queue *q, uint32_t seg, uint8_t *at, uint64_t bytes,
                         dq_diag *why);
+    // Opens a queue added to an interface that is open, before any poller or classifier sees it. NULL: the
+    // engine opens queues with the interface only.
+    int (*queue_open)(dq_queue *q, dq_diag *diag);
+    // Whether a queue being deleted has no packet left inside the engine. Any thread. NULL: held alone
+    // decides.
+    bool (*queue_empty)(const dq_queue *q);
+    // Releases the device's part of a deleted queue, which no thread polls. NULL: nothing to do before the
+    // close.
+    void (*queue_close)(dq_queue *q);
     // Acquires the interface: regions and queues are known (i->rx, i->tx), the arena is mapped. May block.
     int (*open)(dq_iface *i, dq_diag *diag);
     int (*start)(dq_iface *i, dq_diag *diag); // NULL: nothing to do

@@ -184,6 +184,18 @@ uint32_t dq_stride(uint32_t buf_size, bool queued, const char *engine) {
                       ops->align > DQI_MIN_ALIGN ? ops->align : DQI_MIN_ALIGN);
 }
 
+dq_queue *dqi_first_rx(const dq_iface *i) {
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        if (dqi_queue_alive(i->rx[k])) return i->rx[k];
+    return NULL;
+}
+
+dq_queue *dqi_first_tx(const dq_iface *i) {
+    for (uint32_t k = 0; k < i->n_tx; k++)
+        if (dqi_queue_alive(i->tx[k])) return i->tx[k];
+    return NULL;
+}
+
 uint32_t dqi_region_uses(const dq_session *s, const dq_region *r, const char **queue) {
     const char *first = NULL;
     uint32_t uses = 0;
@@ -191,7 +203,7 @@ uint32_t dqi_region_uses(const dq_session *s, const dq_region *r, const char **q
         for (uint32_t d = 0; d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
             const dq_iface *i = s->ifaces[k];
             const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
-            for (uint32_t n = 0; n < q->conf.n_regions; n++)
+            for (uint32_t n = 0; n < q->conf.n_regions && !dqi_queue_gone(q); n++)
                 if (q->conf.regions[n] == r && uses++ == 0) first = q->conf.name;
         }
     if (queue) *queue = first;

@@ -18,8 +18,10 @@ struct dq_iface {
     const dqi_engine_ops *ops;
     void *engine; // the engine's own
     uint32_t index;
-    uint32_t n_rx, n_tx;
-    dq_queue *rx[DQ_MAX_QUEUES], *tx[DQ_MAX_QUEUES];
+    // Queues in the order of their addition. A deleted queue keeps its place (queue.h, dqi_queue_life), as
+    // pollers read the list at any time, and is used again by the next queue of its id.
+    _Atomic uint32_t n_rx, n_tx;
+    _Atomic(dq_queue *) rx[DQ_MAX_QUEUES], tx[DQ_MAX_QUEUES];
     void *given;                        // to its engine before the open; freed with the interface
     _Atomic(dqi_tap *) events;          // connect and disconnect events
     _Atomic(dqi_responder *) responder; // responder.h; NULL: none
@@ -37,8 +39,8 @@ bool dqi_iface_event(dq_iface *i, int kind, uint32_t conn, int code);
 // events must not be lost, so a new connection waits until the listener has caught up. Any thread.
 bool dqi_iface_event_room(const dq_iface *i, uint32_t n_conns);
 
-// Returns how many segments of interface queues use the region. *queue (may be NULL): the name of the first
-// such queue, or NULL.
+// Returns how many segments of interface queues that are not deleted use the region. *queue (may be NULL):
+// the name of the first such queue, or NULL.
 uint32_t dqi_region_uses(const dq_session *s, const dq_region *r, const char **queue);
 
 #endif

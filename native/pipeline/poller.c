@@ -144,6 +144,25 @@ void dqi_poller_release(dqi_poller *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
+void dqi_poller_begin(dqi_poller *p) {
+    if (!p->own_thread) atomic_fetch_add(&p->rounds, 1);
+}
+
+void dqi_poller_end(dqi_poller *p) {
+    if (!p->own_thread) atomic_fetch_add(&p->rounds, 1);
+}
+
+void dqi_poller_pass(dqi_poller *p) {
+    if (p->own_thread) {
+        dqi_poller_hold(p);
+        dqi_poller_release(p);
+        return;
+    }
+    uint32_t round = atomic_load(&p->rounds);
+    while (round % 2 == 1 && atomic_load(&p->rounds) == round)
+        sched_yield();
+}
+
 // Worker's side of dqi_poller_hold: pauses while a control thread requests it.
 static void stand_still(dqi_poller *p) {
     pthread_mutex_lock(&p->lock);
@@ -160,10 +179,12 @@ static bool is_served(const dq_session *s) { return s->state >= DQI_STARTED && !
 
 int dqi_poller_once(dqi_poller *p) {
     int work = 0;
+    dqi_poller_begin(p);
     for (uint32_t i = 0; i < p->n; i++)
         if (is_served(p->queues[i]->session)) work += dqi_queue_poll(p->queues[i]);
     for (uint32_t i = 0; i < p->n_stages; i++)
         if (is_served(p->stages[i]->session)) work += dqi_stage_poll(p->stages[i]);
+    dqi_poller_end(p);
     return work;
 }
 
@@ -333,6 +354,7 @@ int dqi_worker_start(dqi_poller *p, dq_diag *diag) {
         pthread_attr_setaffinity_np(&attr, sizeof set, &set);
     }
     p->own_thread = p->running = true;
+    atomic_store(&p->quit, 0); // of an earlier thread
     int err = dqi_thread_start(&p->thread, &attr, worker, p);
     pthread_attr_destroy(&attr);
     if (err != DQ_OK) {

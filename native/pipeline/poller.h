@@ -25,6 +25,8 @@ typedef struct dqi_poller {
     int core;
     dq_session *session;
     _Atomic uint32_t quit;
+    _Atomic uint32_t
+        rounds;      // of a task: incremented when it begins and when it ends to poll, so odd meanwhile
     int64_t spin_ns; // how long it spins before it sleeps
     int64_t wake_ns; // wake-up latency
     int64_t lead_ns; // how long before a departure it must be awake
@@ -39,6 +41,11 @@ void dqi_poller_remove(dqi_poller *p, dq_queue *q);
 // be paired.
 void dqi_poller_hold(dqi_poller *p);
 void dqi_poller_release(dqi_poller *p);
+// Waits until the polls that have begun on p's thread have ended. Not on p's own thread within a poll.
+void dqi_poller_pass(dqi_poller *p);
+// Mark a poll of a task outside of dqi_poller_once. No effect on a worker, which dqi_poller_hold can pause.
+void dqi_poller_begin(dqi_poller *p);
+void dqi_poller_end(dqi_poller *p);
 // Identifies the calling thread.
 const void *dqi_self(void);
 // Polls each queue and stage once. Returns the work done (0: idle).

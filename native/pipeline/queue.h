@@ -67,6 +67,13 @@ typedef struct dqi_tx_part {
     _Atomic(dqi_tx_gpu *) gpu; // copies packets out of its memory; NULL: not needed so far
 } dqi_tx_part;
 
+// Life of a queue. Classifiers and senders skip a queue that is not alive.
+enum dqi_queue_life {
+    DQI_QUEUE_ALIVE,
+    DQI_QUEUE_DRAINING, // deleted, with packets or bursts in use
+    DQI_QUEUE_GONE,     // polled by no thread; its counters stay in the ledger
+};
+
 struct dq_queue {
     dq_queue_conf conf;
     dq_session *session;
@@ -81,11 +88,33 @@ struct dq_queue {
     uint32_t n_armed; // descriptors that its engine armed for the poller's sleep
     int64_t next_ns;  // session time of the next useful poll; 0: now, INT64_MAX: on a kick only
     _Atomic uint32_t stopping;
-    uint8_t device_only; // segments of its regions (dqi_device_only)
-    bool heads;          // packets are whole on a GPU, and bursts have copies of their heads
+    _Atomic uint32_t life; // dqi_queue_life
+    uint8_t device_only;   // segments of its regions (dqi_device_only)
+    bool heads;            // packets are whole on a GPU, and bursts have copies of their heads
     dqi_rx_part rx;
     dqi_tx_part tx;
 };
+
+static inline bool dqi_queue_alive(const dq_queue *q) {
+    return atomic_load_explicit(&q->life, memory_order_acquire) == DQI_QUEUE_ALIVE;
+}
+static inline bool dqi_queue_gone(const dq_queue *q) {
+    return atomic_load_explicit(&q->life, memory_order_acquire) == DQI_QUEUE_GONE;
+}
+// Return the first receive or transmit queue of the interface that is alive, or NULL. Any thread.
+dq_queue *dqi_first_rx(const dq_iface *i);
+dq_queue *dqi_first_tx(const dq_iface *i);
+// Allocates what a queue needs before its engine opens it. Control thread.
+int dqi_queue_open(dq_queue *q, dq_diag *diag);
+// Frees what the queue has, except its bursts and its engine's part. No thread polls it.
+void dqi_queue_free(dq_queue *q);
+// Makes the queue's worker serve it: the one of its core, or one without queues. Returns in *fresh a worker
+// whose thread the caller starts; NULL: it runs. Control thread.
+int dqi_queue_assign(dq_queue *q, dqi_poller **fresh, dq_diag *diag);
+// Fills a queue from its configuration. Control thread.
+void dqi_queue_init(dq_queue *q, dq_iface *i, const dq_queue_conf *conf);
+// Checks the configuration of a new queue.
+int dqi_queue_check(const dq_iface *i, const dq_queue_conf *conf, dq_diag *diag);
 
 // Invalidates cached template writes of all transmit queues in region r, which gets another writer. Any
 // thread.

@@ -44,8 +44,8 @@ static bool put(dq_queue *q, const uint8_t *frame, uint32_t len) {
 }
 
 static void send_frame(dqi_responder *r, const uint8_t *frame, uint32_t len) {
-    if (r->iface->n_tx == 0) return;
-    dq_queue *q = r->iface->tx[0];
+    dq_queue *q = dqi_first_tx(r->iface);
+    if (!q) return;
     dqi_add_shared(&q->c.extra[put(q, frame, len) ? DQ_EXTRA_ANSWERED : DQ_EXTRA_UNANSWERED], 1);
 }
 
@@ -54,7 +54,8 @@ static bool ended(const dqi_responder *r) { return r->iface->session->state > DQ
 // Sends all due reports; returns their number.
 static int say_what_is_due(dqi_responder *r) {
     uint8_t out[DQI_REPORT_MAX];
-    uint32_t size = r->iface->n_tx > 0 ? r->iface->tx[0]->conf.regions[0]->conf.buf_size : sizeof out;
+    const dq_queue *q = dqi_first_tx(r->iface);
+    uint32_t size = q ? q->conf.regions[0]->conf.buf_size : sizeof out;
     uint32_t room = size < DQI_REPORT_LEAST ? DQI_REPORT_LEAST : size < sizeof out ? size : sizeof out, len;
     int n = -1;
     do {
@@ -162,7 +163,7 @@ int dqi_responder_multicast(dq_iface *i, const char *group, const char *source, 
     err = dqi_membership_change(&r->groups, &g, join, dq_now(i->session));
     dqi_unlock(&r->lock);
     if (err != 0) return dqi_group_fail(i->conf.name, group, err, diag);
-    if (first && i->n_tx == 0)
+    if (first && !dqi_first_tx(i))
         dqi_note(i->session,
                  "interface %s: no report of its multicast groups is sent: it has no transmit queue",
                  i->conf.name);
@@ -187,12 +188,12 @@ static int family_of(const dq_ip *a) { return a->len == 4 ? AF_INET : AF_INET6; 
 
 static int check(const dq_iface *i, const dq_ip *addrs, uint32_t n, dq_diag *diag) {
     uint32_t four = 0, six = 0;
-    if (n > 0 && (i->n_tx == 0 || i->n_rx == 0))
+    if (n > 0 && (!dqi_first_tx(i) || !dqi_first_rx(i)))
         return dqi_fail(
             diag, DQ_INVALID_PARAMETER,
             "interface %s: it answers through a transmit queue what a receive queue sees: it has no "
             "%s queue",
-            i->conf.name, i->n_tx == 0 ? "transmit" : "receive");
+            i->conf.name, !dqi_first_tx(i) ? "transmit" : "receive");
     for (uint32_t k = 0; k < n; k++) {
         const uint8_t *b = addrs[k].bytes;
         if (addrs[k].len == 4 ? b[0] == 0 || b[0] >= 224 : b[0] == 0xff)
@@ -270,11 +271,11 @@ static int may_hear(const dq_iface *i, dq_diag *diag) {
                         i->conf.name, i->ops->name);
     int err = i->ops->link->answers(i, diag);
     if (err != DQ_OK) return err;
-    if (i->n_tx == 0 || i->n_rx == 0)
+    if (!dqi_first_tx(i) || !dqi_first_rx(i))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "interface %s: a question leaves through a transmit queue, and a receive queue sees "
                         "the answer: it has no %s queue",
-                        i->conf.name, i->n_tx == 0 ? "transmit" : "receive");
+                        i->conf.name, !dqi_first_tx(i) ? "transmit" : "receive");
     return i->session->state == DQI_STARTED
                ? DQ_OK
                : dqi_fail(diag, DQ_NOT_READY, "interface %s: asking needs a session that runs", i->conf.name);

@@ -221,6 +221,8 @@ const dqi_acts *dqi_rx_actions_of(const dq_iface *i, uint64_t order) {
     return NULL;
 }
 
+uint32_t dqi_rx_actions_lead(const dq_iface *i) { return i->rx_acts ? i->rx_acts->lead : 0; }
+
 void dqi_rx_actions_free(dq_iface *i) {
     dqi_rx_acts *a = i->rx_acts;
     if (!a) return;

@@ -40,14 +40,7 @@ int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag)
     return DQ_OK;
 }
 
-int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
-    bool rx = conf->dir == DQ_RX;
-    uint32_t *n = rx ? &i->n_rx : &i->n_tx;
-    if (i->session->state != DQI_NEW)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: the session is open already", conf->name);
-    if (*n == DQ_MAX_QUEUES)
-        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s has more than %d queues",
-                        conf->name, i->conf.name, DQ_MAX_QUEUES);
+int dqi_queue_check(const dq_iface *i, const dq_queue_conf *conf, dq_diag *diag) {
     if (conf->n_regions > DQ_MAX_SEGS || conf->batch_size == 0)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "queue %s: needs a batch_size, and at most %d memory regions", conf->name,
@@ -55,15 +48,33 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
     if (conf->n_regions == 0 && !i->ops->no_regions)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: engine %s needs memory regions for it",
                         conf->name, i->ops->name);
-    dq_queue *q = calloc(1, sizeof *q);
-    if (!q) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", conf->name);
+    return DQ_OK;
+}
+
+void dqi_queue_init(dq_queue *q, dq_iface *i, const dq_queue_conf *conf) {
     q->conf = *conf;
     q->session = i->session;
     q->iface = i;
     q->rx.immediate = i->ops->payload || conf->direct;
     q->rx.stamping = dqi_virtual(i->session) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
     atomic_init(&q->tx.pace.bps, conf->pace_bps);
-    (rx ? i->rx : i->tx)[(*n)++] = q;
+}
+
+int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
+    bool rx = conf->dir == DQ_RX;
+    uint32_t n = rx ? i->n_rx : i->n_tx;
+    if (i->session->state != DQI_NEW)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: the session is open already", conf->name);
+    if (n == DQ_MAX_QUEUES)
+        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s has more than %d queues",
+                        conf->name, i->conf.name, DQ_MAX_QUEUES);
+    int err = dqi_queue_check(i, conf, diag);
+    if (err != DQ_OK) return err;
+    dq_queue *q = calloc(1, sizeof *q);
+    if (!q) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", conf->name);
+    dqi_queue_init(q, i, conf);
+    (rx ? i->rx : i->tx)[n] = q;
+    *(rx ? &i->n_rx : &i->n_tx) = n + 1;
     *out = q;
     return DQ_OK;
 }
@@ -71,7 +82,7 @@ int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag
 // ---- iteration over queues --------------------------------------------------------------------------------
 
 // Returns the k-th queue of the session, for each interface transmit before receive queues, then those of
-// stages; NULL past the end.
+// stages; NULL past the end. Deleted ones are among them.
 static dq_queue *queue_at(const dq_session *s, uint32_t k) {
     for (uint32_t i = 0; i < s->n_ifaces; i++) {
         const dq_iface *f = s->ifaces[i];
@@ -81,6 +92,14 @@ static dq_queue *queue_at(const dq_session *s, uint32_t k) {
         k -= f->n_rx;
     }
     return k < atomic_load(&s->n_stage_queues) ? s->stage_queues[k] : NULL;
+}
+
+// Like queue_at, without deleted queues: advances *k to the next other one.
+static dq_queue *live_at(const dq_session *s, uint32_t *k) {
+    dq_queue *q;
+    while ((q = queue_at(s, *k)) != NULL && dqi_queue_gone(q))
+        ++*k;
+    return q;
 }
 
 // ---- open -------------------------------------------------------------------------------------------------
@@ -112,7 +131,20 @@ static int check_regions(const dq_queue *q, dq_diag *diag) {
     return DQ_OK;
 }
 
-static int queue_open(dq_queue *q, dq_diag *diag) {
+// Makes the counts that a queue keeps for the session's life. Returns false without memory.
+static bool open_counts(dq_queue *q) {
+    const dqi_engine_ops *ops = q->iface->ops;
+    if (q->conf.dir == DQ_TX) {
+        if (!q->tx.timing) q->tx.timing = dqi_tx_accuracy_new(q->session->core.picks_cap);
+        return q->tx.timing != NULL;
+    }
+    if (!q->rx.sizes) q->rx.sizes = calloc(1, sizeof *q->rx.sizes);
+    if (ops->flows && !q->rx.flow_counts) q->rx.flow_counts = dqi_flow_counts_new();
+    if (ops->payload && !q->rx.peer_counts) q->rx.peer_counts = dqi_peer_counts_new();
+    return q->rx.sizes && (q->rx.flow_counts || !ops->flows) && (q->rx.peer_counts || !ops->payload);
+}
+
+int dqi_queue_open(dq_queue *q, dq_diag *diag) {
     bool rx = q->conf.dir == DQ_RX;
     uint32_t n = descriptors(q);
     int err = check_regions(q, diag);
@@ -123,17 +155,15 @@ static int queue_open(dq_queue *q, dq_diag *diag) {
     if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->tx.ring, n));
     bool packs = q->iface->ops->copies, leaves = packs || q->iface->ops->leaves;
-    if (ok && !rx && regions && leaves && dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
+    if (ok && !rx && regions && leaves && !q->session->core.open &&
+        dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
         if (packs) dqi_region_ascend(q->conf.regions[0]);
         q->tx.stamped.packs = packs;
         q->tx.stamped.first = q->conf.regions[0]->first_id;
         q->tx.stamped.places = calloc(q->conf.regions[0]->conf.num_bufs, sizeof *q->tx.stamped.places);
         ok = q->tx.stamped.places != NULL;
     }
-    if (ok && !rx) ok = (q->tx.timing = dqi_tx_accuracy_new(q->conf.batch_size)) != NULL;
-    if (ok && rx) ok = (q->rx.sizes = calloc(1, sizeof *q->rx.sizes)) != NULL;
-    if (ok && rx && q->iface->ops->flows) ok = (q->rx.flow_counts = dqi_flow_counts_new()) != NULL;
-    if (ok && rx && q->iface->ops->payload) ok = (q->rx.peer_counts = dqi_peer_counts_new()) != NULL;
+    ok = ok && open_counts(q);
     if (!ok)
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for %u bursts of %u packets",
                         q->conf.name, n, q->conf.batch_size);
@@ -148,6 +178,7 @@ static int picks_open(dq_session *s, dq_diag *diag) {
         if (q->conf.n_regions > nseg) nseg = q->conf.n_regions;
     }
     s->core.picks = dqi_burst_pool_new(s, PICKS, s->core.picks_cap ? s->core.picks_cap : 1, nseg);
+    s->core.picks_segs = nseg;
     return s->core.picks ? DQ_OK : dqi_fail(diag, DQ_ESYS - ENOMEM, "session: no memory for selections");
 }
 
@@ -231,7 +262,7 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
     if (err == DQ_OK) err = picks_open(s, diag);
     dq_queue *q;
     for (uint32_t k = 0; err == DQ_OK && (q = queue_at(s, k)) != NULL; k++)
-        err = queue_open(q, diag);
+        err = dqi_queue_open(q, diag);
     for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
         err = s->ifaces[i]->ops->open(s->ifaces[i], diag);
     if (err != DQ_OK) return err;
@@ -242,24 +273,41 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
 
 // ---- start ------------------------------------------------------------------------------------------------
 
-// Assigns q to the worker of its core; queues without a core get one each.
-static int assign_worker(dq_session *s, dq_queue *q, dq_diag *diag) {
-    dqi_poller *p = NULL;
+// Returns the worker that is to serve q: that of its core, one without queues, or a new one; NULL: there is
+// none, and *err and diag have the reason.
+static dqi_poller *worker_for(dq_session *s, const dq_queue *q, int *err, dq_diag *diag) {
     for (uint32_t i = 0; q->conf.core >= 0 && i < s->n_workers; i++)
-        if (s->workers[i]->core == q->conf.core) p = s->workers[i];
-    if (!p) {
-        if (s->n_workers == DQI_MAX_WORKERS)
-            return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: more than %d workers", q->conf.name,
-                            DQI_MAX_WORKERS);
-        p = calloc(1, sizeof *p);
-        if (!p) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its worker", q->conf.name);
-        s->workers[s->n_workers++] = p;
-        int err = dqi_poller_init(p, s);
-        if (err != DQ_OK)
-            return dqi_fail(diag, err, "queue %s: its worker: %s", q->conf.name, dq_err_name(err));
-        p->core = q->conf.core;
+        if (s->workers[i]->core == q->conf.core) return s->workers[i];
+    for (uint32_t i = 0; i < s->n_workers; i++)
+        if (!s->workers[i]->running && s->workers[i]->n == 0 && s->workers[i]->n_stages == 0) {
+            s->workers[i]->core = q->conf.core;
+            return s->workers[i];
+        }
+    *err = DQ_NO_SPACE_AVAILABLE;
+    if (s->n_workers == DQI_MAX_WORKERS) {
+        dqi_fail(diag, *err, "queue %s: more than %d workers", q->conf.name, DQI_MAX_WORKERS);
+        return NULL;
     }
-    return dqi_poller_add(p, q);
+    dqi_poller *p = calloc(1, sizeof *p);
+    *err = p ? dqi_poller_init(p, s) : DQ_ESYS - ENOMEM;
+    if (*err != DQ_OK) {
+        dqi_fail(diag, *err, "queue %s: its worker: %s", q->conf.name, dq_err_name(*err));
+        free(p);
+        return NULL;
+    }
+    p->core = q->conf.core;
+    return s->workers[s->n_workers++] = p;
+}
+
+int dqi_queue_assign(dq_queue *q, dqi_poller **fresh, dq_diag *diag) {
+    int err = DQ_OK;
+    dqi_poller *p = worker_for(q->session, q, &err, diag);
+    if (!p) return err;
+    dqi_poller_hold(p);
+    err = dqi_poller_add(p, q);
+    dqi_poller_release(p);
+    *fresh = p->running ? NULL : p;
+    return err == DQ_OK ? DQ_OK : dqi_fail(diag, err, "queue %s: no memory for its worker", q->conf.name);
 }
 
 int dq_session_start(dq_session *s, dq_diag *diag) {
@@ -267,8 +315,9 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: not open, or started before");
     int err = DQ_OK;
     dq_queue *q;
-    for (uint32_t k = 0; err == DQ_OK && !dqi_virtual(s) && (q = queue_at(s, k)) != NULL; k++)
-        if (!q->conf.direct && !q->owner) err = assign_worker(s, q, diag);
+    dqi_poller *fresh; // all workers are started below
+    for (uint32_t k = 0; err == DQ_OK && !dqi_virtual(s) && (q = live_at(s, &k)) != NULL; k++)
+        if (!q->conf.direct && !q->owner) err = dqi_queue_assign(q, &fresh, diag);
     for (uint32_t i = 0; err == DQ_OK && i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->start) err = s->ifaces[i]->ops->start(s->ifaces[i], diag);
     for (uint32_t i = 0; err == DQ_OK && i < atomic_load(&s->n_stages); i++)
@@ -276,7 +325,7 @@ int dq_session_start(dq_session *s, dq_diag *diag) {
     s->state = DQI_STARTED; // so that the stop also ends a partial start
     for (uint32_t i = 0; err == DQ_OK && i < s->n_workers; i++)
         err = dqi_worker_start(s->workers[i], diag);
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         dqi_queue_kick(q); // tasks may be sleeping in dq_wait
     return err;
 }
@@ -300,7 +349,7 @@ int dq_step(dq_session *s) {
     int work = 0;
     dq_queue *q;
     if (s->state != DQI_STARTED) return 0;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         work += dqi_queue_poll(q) > 0;
     return work + poll_stages(s);
 }
@@ -309,7 +358,7 @@ int dq_step(dq_session *s) {
 static int64_t next_time(const dq_session *s) {
     int64_t soonest = INT64_MAX;
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         if (q->next_ns < soonest) soonest = q->next_ns;
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++)
         if (s->stages[i]->next_ns < soonest) soonest = s->stages[i]->next_ns;
@@ -329,7 +378,7 @@ static void end_workers(dq_session *s) {
 static uint64_t unsent(const dq_session *s) {
     uint64_t n = 0;
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         if (q->conf.dir == DQ_TX) n += (uint64_t)dqi_gauge_get(&q->held);
     return n;
 }
@@ -338,7 +387,7 @@ static uint64_t unsent(const dq_session *s) {
 static int poll_unserved(dq_session *s) {
     int work = 0;
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         if (!has_worker(q)) work += dqi_queue_poll(q);
     return work + poll_stages(s);
 }
@@ -363,7 +412,7 @@ static bool pass_time(dq_session *s, int64_t until) {
 static uint64_t stalled(const dq_session *s) {
     uint64_t n = 0;
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         if (!has_worker(q) && q->conf.dir == DQ_RX && q->rx.dispatch.active)
             n += (uint64_t)dqi_gauge_get(&q->held);
     return n;
@@ -408,7 +457,7 @@ static uint64_t drain_tx(dq_session *s, int64_t until) {
 static void let_arrive(dq_session *s) {
     bool sent = false;
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL && !sent; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL && !sent; k++)
         sent = q->conf.dir == DQ_TX && !q->iface->ops->virtual_clock && dqi_get(&q->c.out) > 0;
     int64_t until = dq_now(s) + DQI_ON_WAY_NS;
     while (sent && dq_now(s) < until)
@@ -419,7 +468,7 @@ static void let_arrive(dq_session *s) {
 static bool short_of_room(const dq_session *s) {
     bool is = false;
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL && !is; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL && !is; k++)
         is = q->conf.dir == DQ_RX && q->rx.blocked && !q->rx.dispatch.active && !dqi_virtual(s);
     return is;
 }
@@ -453,7 +502,7 @@ static bool drain_stages(dq_session *s) {
 static void end_generation(dq_session *s) {
     dq_queue *q;
     s->ending = true;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         if (q->conf.dir == DQ_TX) dq_tx_transmit(q, NULL, 0);
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         dqi_responder_stop(s->ifaces[i]);
@@ -482,7 +531,7 @@ static void end_receiving(dq_session *s) {
 static int64_t last_time(const dq_session *s) {
     int64_t t = dqi_stop_time(s);
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
         if (q->conf.dir == DQ_TX && q->tx.now_ns > t) t = q->tx.now_ns;
     return t;
 }
@@ -503,7 +552,7 @@ uint64_t dq_session_stop(dq_session *s, int64_t drain_ns) {
         end_receiving(s);
         end_workers(s);
         s->state = DQI_STOPPED;
-        for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
+        for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++)
             atomic_store(&q->stopping, 1);
     }
     int64_t arrived = dqi_virtual(s) ? until : dqi_stop_time(s) + DQI_ON_WAY_NS;
@@ -541,7 +590,7 @@ void dq_session_finish(dq_session *s) {
 
 // ---- close ------------------------------------------------------------------------------------------------
 
-static void queue_free(dq_queue *q) {
+void dqi_queue_free(dq_queue *q) {
     if (q->poller) dqi_poller_remove(q->poller, q);
     dqi_rx_drop_rest(q);
     if (q->tx.ring.slots) dqi_tx_drop_rest(q);
@@ -584,7 +633,7 @@ uint64_t dq_session_close(dq_session *s) {
         return 0;
     }
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
-        queue_free(q);
+        dqi_queue_free(q);
     close_engines(s);
     for (uint32_t i = 0; i < atomic_load(&s->n_stages); i++) {
         if (s->stages[i]->ops->free) s->stages[i]->ops->free(s->stages[i]);
@@ -600,11 +649,12 @@ uint64_t dq_session_close(dq_session *s) {
         free(s->workers[i]);
     }
     for (uint32_t i = 0; i < s->n_ifaces; i++) {
-        for (uint32_t k = 0; k < s->ifaces[i]->n_rx; k++)
-            free(s->ifaces[i]->rx[k]);
-        for (uint32_t k = 0; k < s->ifaces[i]->n_tx; k++)
-            free(s->ifaces[i]->tx[k]);
-        dqi_iface_free(s->ifaces[i]);
+        dq_iface *f = s->ifaces[i];
+        for (uint32_t k = 0; k < f->n_rx; k++)
+            free(f->rx[k]);
+        for (uint32_t k = 0; k < f->n_tx; k++)
+            free(f->tx[k]);
+        dqi_iface_free(f);
     }
     dqi_cuda_close_regions(s);
     uint64_t missing = dqi_arena_close(s);

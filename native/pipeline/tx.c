@@ -117,9 +117,12 @@ int dq_tx_send(dq_queue *q, dq_burst *b) {
         if (owner->flags != was) owner->flags = was;
         return err;
     }
-    if (is_mine(q) && q->session->state == DQI_STARTED)
+    if (is_mine(q) && q->session->state == DQI_STARTED) {
+        dqi_poller *p = q->poller;
+        dqi_poller_begin(p);
         dqi_tx_poll(q);
-    else
+        dqi_poller_end(p);
+    } else
         dqi_queue_kick(q);
     return DQ_OK;
 }

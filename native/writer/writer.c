@@ -112,7 +112,7 @@ static void list_buffers(dqi_entry *e, const dq_session *s, const dq_burst *b) {
     *e = (dqi_entry){.n_bufs = owner->n_bufs};
     for (uint32_t seg = 0; seg < owner->nseg && owner->n_bufs > 0; seg++)
         for (uint32_t i = 0; i < s->core.n_regions; i++)
-            if (owner->bufs[seg][0] - s->core.regions[i]->first_id < s->core.regions[i]->conf.num_bufs)
+            if (owner->bufs[seg][0] - s->core.regions[i]->first_id < s->core.regions[i]->n_ids)
                 e->regions[e->n_regions++] = (uint16_t)i;
 }
 

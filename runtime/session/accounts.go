@@ -81,7 +81,7 @@ func (s *Session) place(x *stats.Line) {
 			continue
 		}
 		x.Engine, x.PortID = i.Engine(), k
-		for _, q := range i.rx {
+		for _, q := range i.RxQueues() {
 			if x.Kind == stats.Rx && q.ID() == x.QueueID {
 				x.Unread = q.unread()
 			}

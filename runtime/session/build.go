@@ -82,12 +82,12 @@ func access(rights []string) (a native.Access) {
 	return a
 }
 
-func (s *Session) addRegion(r *spec.MemoryRegion) error {
+func regionConf(r *spec.MemoryRegion) native.RegionConf {
 	node, gpu := r.Affinity, 0
 	if r.Kind == schema.KindDevice || r.Declared == schema.KindDevice {
 		node, gpu = -1, r.Affinity
 	}
-	n, err := s.native.AddRegion(native.RegionConf{
+	return native.RegionConf{
 		Name:     r.Name,
 		Kind:     native.RegionKindNamed(r.Kind),
 		Affinity: node,
@@ -95,7 +95,11 @@ func (s *Session) addRegion(r *spec.MemoryRegion) error {
 		Access:   access(r.Access),
 		NumBufs:  r.NumBufs,
 		BufSize:  r.BufSize,
-	})
+	}
+}
+
+func (s *Session) addRegion(r *spec.MemoryRegion) error {
+	n, err := s.native.AddRegion(regionConf(r))
 	s.regions = append(s.regions, &Region{s: s, spec: r, native: n})
 	return err
 }
@@ -177,24 +181,30 @@ func socketConf(c *spec.SocketConfig) native.SocketConf {
 	return out
 }
 
+// queueConf returns the queue's configuration without a core and regions.
+func queueConf(q *spec.Queue, rx bool) native.QueueConf {
+	return native.QueueConf{
+		Name:      q.Name,
+		ID:        q.ID,
+		Tx:        !rx,
+		Direct:    q.Direct(),
+		Core:      -1,
+		BatchSize: q.BatchSize,
+		TimeoutUS: q.TimeoutUS,
+		PaceBPS:   float64(q.PacingMbps) * 1e6,
+		TxEthSrc:  slices.Contains(q.Offloads, "tx_eth_src"),
+	}
+}
+
 // addQueues adds the queues of one direction.
 func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan preflight.CorePlan) ([]*Queue, error) {
 	var out []*Queue
 	for _, q := range queues {
-		conf := native.QueueConf{
-			Name:      q.Name,
-			ID:        q.ID,
-			Tx:        !rx,
-			Direct:    q.Direct(),
-			Core:      -1,
-			BatchSize: q.BatchSize,
-			TimeoutUS: q.TimeoutUS,
-			PaceBPS:   float64(q.PacingMbps) * 1e6,
-			TxEthSrc:  slices.Contains(q.Offloads, "tx_eth_src"),
-		}
+		conf := queueConf(q, rx)
 		if rx {
 			conf.TimeoutUS = i.hold(q)
 		}
+		var sizes []int
 		if core, ok := plan.Core(q); ok {
 			conf.Core = core
 		}
@@ -204,6 +214,7 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan preflight.Core
 				return nil, q.Key("memory_regions").Wrap(err)
 			}
 			conf.Regions = append(conf.Regions, r.native)
+			sizes = append(sizes, r.spec.BufSize)
 		}
 		if q.DefaultTimeout && q.TimeoutUS > 0 && q.BatchSize > 1 {
 			i.s.note("interface %s: queue %s: a burst is delivered after %d us at most, as there is no timeout_us (0: only full bursts)",
@@ -213,7 +224,7 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan preflight.Core
 		if err != nil {
 			return nil, q.Source.Wrap(err)
 		}
-		queue := &Queue{i: i, spec: q, rx: rx, native: n}
+		queue := &Queue{i: i, spec: q, rx: rx, native: n, sizes: sizes}
 		i.s.queues.Store(n, queue)
 		out = append(out, queue)
 	}

@@ -55,11 +55,17 @@ func (i *Interface) Engine() string { return i.spec.EngineName() }
 // Session returns the session of the interface.
 func (i *Interface) Session() *Session { return i.s }
 
-// RxQueues returns the receive queues in the order of the configuration.
-func (i *Interface) RxQueues() []*Queue { return slices.Clone(i.rx) }
+// RxQueues returns the receive queues in the order of their addition.
+func (i *Interface) RxQueues() []*Queue { return i.queuesIn(true) }
 
-// TxQueues returns the transmit queues in the order of the configuration.
-func (i *Interface) TxQueues() []*Queue { return slices.Clone(i.tx) }
+// TxQueues returns the transmit queues in the order of their addition.
+func (i *Interface) TxQueues() []*Queue { return i.queuesIn(false) }
+
+func (i *Interface) queuesIn(rx bool) []*Queue {
+	i.s.lists.RLock()
+	defer i.s.lists.RUnlock()
+	return slices.Clone(*i.side(rx))
+}
 
 // MAC returns the interface's Ethernet address, or ErrNotSupported if it has none.
 func (i *Interface) MAC() (net.HardwareAddr, error) {

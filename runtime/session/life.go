@@ -181,6 +181,7 @@ func (s *Session) Close() (leaked uint64) {
 	s.endUploads() // of a session that was never started
 	s.endLaunches()
 	s.endPersistents()
+	s.endDeletions()
 	last := s.snapshot()
 	s.alive.Lock()
 	s.last, s.lastNS = last, s.native.Now()

@@ -60,7 +60,7 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 // stepper returns the session for the scheduler, or nil on the real clock.
 func (s *Session) stepper() task.Stepper {
 	if s.Virtual() {
-		return s.native
+		return stepper{s}
 	}
 	return nil
 }

@@ -113,6 +113,9 @@ func (q *Queue) feeds(s *Session, stages []*Stage) error {
 	if !q.rx || q.i.s != s {
 		return invalid("%s: it is not a receive queue of this session", q.title())
 	}
+	if q.Deleted() {
+		return invalid("%s: it was deleted", q.title())
+	}
 	for _, st := range stages {
 		if st.out != nil && st.out.home != nil {
 			return invalid("stage %s: its sources are defined by the configuration", st.name)

@@ -17,6 +17,7 @@ type Queue struct {
 	spec   *spec.Queue
 	rx     bool
 	native native.Queue
+	sizes  []int      // buf_size of each of its memory regions
 	owner  *task.Task // owner of a direct queue, under the session's lock
 	stage  *Stage     // stage with this output queue; nil: a queue of an interface
 	frames bool       // with stage: outputs frames, not payloads
@@ -24,7 +25,8 @@ type Queue struct {
 	home   *Queue     // output of a configured stage: the queue that received the packets
 	plans  []*Stage   // configured reorder stages, which take their packets before any pipe
 
-	read atomic.Bool // a pipe reads it, or has read it
+	read    atomic.Bool // a pipe reads it, or has read it
+	deleted atomic.Bool // Delete has succeeded
 }
 
 func (s *Session) queueOf(n native.Queue) *Queue {
@@ -58,6 +60,9 @@ func (q *Queue) Direct() bool { return q.spec.Direct() }
 
 // BatchSize returns the maximum number of packets of a burst.
 func (q *Queue) BatchSize() int { return q.spec.BatchSize }
+
+// BufSizes returns the buffer size of each of the queue's memory regions, in bytes. The caller must not change the list.
+func (q *Queue) BufSizes() []int { return q.sizes }
 
 // Layers of a queue.
 const (
@@ -278,11 +283,9 @@ func (q *Queue) fits(tpl *Template) error {
 	if n := len(q.spec.MemoryRegions); n != 1 {
 		return fmt.Errorf("it has %d memory regions, packets of a template need one: %w", n, ErrInvalid)
 	}
-	for _, r := range q.i.s.cfg.MemoryRegions {
-		if r.Name == q.spec.MemoryRegions[0] && tpl.length > r.BufSize {
-			return fmt.Errorf("the template's %d bytes don't fit the %d of region %s's buffers: raise buf_size: %w",
-				tpl.length, r.BufSize, r.Name, ErrInvalid)
-		}
+	if tpl.length > q.sizes[0] {
+		return fmt.Errorf("the template's %d bytes don't fit the %d of region %s's buffers: raise buf_size: %w",
+			tpl.length, q.sizes[0], q.spec.MemoryRegions[0], ErrInvalid)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Session struct {
 	handled     sync.Map     // *stats.Recorder of handler call times, by tap name
 	stores      sync.Map     // names of object writers
 	sourceTexts sync.Map     // formatters of sources, func(uint64) string, by name of the reorder stage
+	deleting    atomic.Bool  // there are deletions
 	quiescedNS  atomic.Int64 // time at which receiving had ended and the last packet had left
 
 	mu                   sync.Mutex // serializes control calls
@@ -53,7 +54,10 @@ type Session struct {
 	persistents          []*Persistent
 	devices              atomic.Bool // a GPU accesses its memory, or a kernel uses it
 	leaked               uint64
-	lastFlow, lastTxFlow uint32 // ids
+	lastFlow, lastTxFlow uint32     // ids
+	deletions            []deletion // not complete yet
+
+	lists sync.RWMutex // locked by change, with mu: the lists of regions and of interfaces' queues
 
 	alive  sync.RWMutex // write-locked while native is freed
 	native *native.Session
@@ -130,11 +134,15 @@ func (s *Session) Interface(name string) (*Interface, error) {
 }
 
 // Regions returns the memory regions in the order of the configuration.
-func (s *Session) Regions() []*Region { return slices.Clone(s.regions) }
+func (s *Session) Regions() []*Region {
+	s.lists.RLock()
+	defer s.lists.RUnlock()
+	return slices.Clone(s.regions)
+}
 
 // Region returns a memory region by name.
 func (s *Session) Region(name string) (*Region, error) {
-	return named(s.regions, "memory region", name, (*Region).Name)
+	return named(s.Regions(), "memory region", name, (*Region).Name)
 }
 
 // Stages returns the stages in the order of their creation.
@@ -164,7 +172,7 @@ func (s *Session) RxQueue(iface, sel string) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pick(i.rx, "interface "+iface+": receive queue", sel)
+	return pick(i.RxQueues(), "interface "+iface+": receive queue", sel)
 }
 
 // TxQueue returns a transmit queue by name, or by id in digits.
@@ -173,7 +181,7 @@ func (s *Session) TxQueue(iface, sel string) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pick(i.tx, "interface "+iface+": transmit queue", sel)
+	return pick(i.TxQueues(), "interface "+iface+": transmit queue", sel)
 }
 
 func pick(list []*Queue, what, sel string) (*Queue, error) {

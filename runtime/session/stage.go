@@ -47,6 +47,7 @@ type Stage struct {
 	kind      string
 	native    native.Stage
 	layer     string           // layer of supported queues; empty: any
+	to        *Queue           // transmit queue of a forward stage; nil: none
 	out       *Queue           // output queue of a reorder or similar stage
 	region    string           // output region of a reorder or convert stage; empty: none
 	loops     bool             // rewrite stage that uses loops of captures
@@ -125,7 +126,16 @@ func (s *Session) Forward(name string, tx *Queue, policy Policy) (*Stage, error)
 	if tx.rx || tx.i.s != s {
 		return nil, invalid("forward: %s is not a transmit queue of this session", tx.Name())
 	}
-	return s.stage(name, KindForward, tx.Layer(), func(n string) (native.Stage, error) {
+	st, err := s.stage(name, KindForward, tx.Layer(), func(n string) (native.Stage, error) {
+		if tx.Deleted() {
+			return native.Stage{}, invalid("queue %s was deleted", tx.Name())
+		}
 		return s.native.AddForward(n, tx.native, policy)
 	})
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		st.to = tx
+	}
+	return st, err
 }

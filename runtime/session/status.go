@@ -17,6 +17,8 @@ const (
 	ErrInvalid      = native.ErrInvalid      // invalid argument
 	ErrNotSupported = native.ErrNotSupported // not supported by the engine
 	ErrConnect      = native.ErrConnect      // no connection
+	ErrInUse        = native.ErrInUse        // used by something that must be removed first
+	ErrExists       = native.ErrExists       // the name or id is taken
 )
 
 // invalid returns ErrInvalid with a self-contained message.

@@ -42,6 +42,28 @@ func ParseMatch(v any) (*Match, error) {
 	return &m, p.err()
 }
 
+// ParseRxQueue parses a receive queue from decoded values with the keys and checks of rx.queues[]. Errors are an *Errors; paths start at queue.
+func ParseRxQueue(v any) (*Queue, error) { return parseQueue(v, schema.RXSection, false) }
+
+// ParseTxQueue parses a transmit queue in the same way, with the keys and checks of tx.queues[].
+func ParseTxQueue(v any) (*Queue, error) { return parseQueue(v, schema.TXSection, true) }
+
+func parseQueue(v any, s *schema.Section, tx bool) (*Queue, error) {
+	p := &parser{}
+	at := Source{Pos: Pos{File: "table"}, Path: "queue"}
+	q := p.queue(value{at, p.fromValue(v, at, 0), s.Key("queues")}, tx, false)
+	return q, p.err()
+}
+
+// ParseRegion parses a memory region from decoded values with the keys and checks of memory_regions[]. Errors are an *Errors; paths start at
+// region.
+func ParseRegion(v any) (*MemoryRegion, error) {
+	p := &parser{}
+	at := Source{Pos: Pos{File: "table"}, Path: "region"}
+	r := p.region(value{at, p.fromValue(v, at, 0), schema.ConfigSection.Key("memory_regions")})
+	return r, p.err()
+}
+
 func (p *parser) dynamicFlow(v value, tx bool) *Flow {
 	o := p.object(v)
 	f := &Flow{Source: o.Source}

@@ -50,6 +50,9 @@ M.FlowType = enum("FlowType", { QUEUE = "queue", VLAN_PUSH = "vlan_push", VLAN_P
 M.TunnelType = enum("TunnelType", { NONE = "none", VXLAN = "vxlan", GRE = "gre", NVGRE = "nvgre" })
 M.FlowMatchType = names("FlowMatchType", "IPV4_UDP FLEX_ITEM ECPRI ETHERNET")
 M.FlowOpType = names("FlowOpType", "ADD_RX ADD_RX_BATCH DELETE")
+M.ResourceOpType = names("ResourceOpType", [[ADD_MEMORY_REGION DELETE_MEMORY_REGION ADD_RX_QUEUE DELETE_RX_QUEUE ADD_TX_QUEUE
+  DELETE_TX_QUEUE]])
+M.ResourceState = names("ResourceState", "CREATING ACTIVE DRAINING REMOVED FAILED")
 
 M.ReorderMethod = enum("ReorderMethod", { SEQ_BATCH_NUMBER = "seq_batch_number",
   SEQ_PACKETS_PER_BATCH = "seq_packets_per_batch", INVALID = "invalid" })

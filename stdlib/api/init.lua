@@ -79,6 +79,7 @@ end
 local function forget()
   core.session, core.virtual = nil, nil
   core.ports, core.rx_queues, core.conns, core.flows, core.writers, core.endpoints = {}, {}, {}, nil, nil, nil
+  core.resources = nil
 end
 
 -- open opens and starts the session: all queues are usable when it returns SUCCESS.

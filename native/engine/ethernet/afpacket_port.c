@@ -164,6 +164,14 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     return DQ_OK;
 }
 
+static int tx_open(dq_queue *q, dq_diag *diag) {
+    const packet_port *s = dqi_port_of(q->iface)->state;
+    int no = dqi_afpacket_tx_open(q, s->index);
+    if (no == 0) return DQ_OK;
+    dqi_afpacket_tx_close(q);
+    return fail(q->iface, no, diag);
+}
+
 static int port_start(dqi_port *p, dq_diag *diag) {
     (void)diag;
     for (uint32_t k = 0; k < p->n_queues; k++)
@@ -221,6 +229,8 @@ static int port_mac(const dqi_port *p, uint8_t mac[6]) {
 const dqi_port_driver dqi_driver_packet = {
     .name = "AF_PACKET",
     .open = port_open,
+    .tx_open = tx_open,
+    .tx_close = dqi_afpacket_tx_close,
     .start = port_start,
     .stop = port_stop,
     .close = port_close,

@@ -33,16 +33,56 @@ static void order_queues(const dqi_port *p, uint32_t k) {
         if (l % p->iface->n_rx != k) r->order[n++] = (uint8_t)l;
 }
 
-static int open_queues(dq_iface *i, dq_diag *diag) {
-    for (uint32_t k = 0; k < i->n_rx; k++) {
-        dqi_eth_queue *r = calloc(1, sizeof *r);
-        if (!r || !dqi_inbox_init(&r->box, dqi_burst_pool_level(i->rx[k]->bursts))) {
-            free(r);
-            return no_memory(i, diag);
-        }
-        i->rx[k]->engine = r;
+static int open_queue(dq_queue *q, dq_diag *diag) {
+    dqi_eth_queue *r = calloc(1, sizeof *r);
+    if (!r || !dqi_inbox_init(&r->box, dqi_burst_pool_level(q->bursts))) {
+        free(r);
+        return no_memory(q->iface, diag);
     }
+    q->engine = r;
     return DQ_OK;
+}
+
+static void close_queue(dq_queue *q) {
+    dqi_eth_queue *r = q->engine;
+    if (!r) return;
+    dqi_inbox_flush(q, &r->box);
+    dqi_inbox_free(&r->box);
+    free(r);
+    q->engine = NULL;
+}
+
+static int open_queues(dq_iface *i, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t k = 0; err == DQ_OK && k < i->n_rx; k++)
+        err = open_queue(i->rx[k], diag);
+    return err;
+}
+
+// A queue that is added later reads the device queues of the open, as all queues do.
+int dqi_eth_queue_open(dq_queue *q, dq_diag *diag) {
+    dqi_port *p = dqi_port_of(q->iface);
+    if (q->conf.dir == DQ_TX) return p->driver->tx_open(q, diag);
+    if (p->n_queues == 0)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "interface %s: queue %s: engine %s was opened without a receive queue and has no ring "
+            "to read; hint: give the configuration one",
+            q->iface->conf.name, q->conf.name, q->iface->ops->name);
+    int err = open_queue(q, diag);
+    if (err != DQ_OK) return err;
+    dqi_eth_queue *r = q->engine;
+    for (uint32_t l = 0; l < p->n_queues; l++)
+        r->order[l] = (uint8_t)((q->conf.id + l) % p->n_queues);
+    q->rx.stamping = p->stamps;
+    return DQ_OK;
+}
+
+void dqi_eth_queue_close(dq_queue *q) {
+    if (q->conf.dir == DQ_RX)
+        close_queue(q);
+    else
+        dqi_port_of(q->iface)->driver->tx_close(q);
 }
 
 static int open_device_queues(dqi_port *p, dq_diag *diag) {
@@ -139,14 +179,8 @@ void dqi_eth_stop(dq_iface *i) {
 
 void dqi_eth_close(dq_iface *i) {
     dqi_port *p = dqi_port_of(i);
-    for (uint32_t k = 0; k < i->n_rx; k++) {
-        dqi_eth_queue *r = i->rx[k]->engine;
-        if (!r) continue;
-        dqi_inbox_flush(i->rx[k], &r->box);
-        dqi_inbox_free(&r->box);
-        free(r);
-        i->rx[k]->engine = NULL;
-    }
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        close_queue(i->rx[k]);
     p->driver->close(p);
     for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++) {
         dqi_eth_heads_close(&p->queues[l]);

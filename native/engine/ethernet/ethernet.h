@@ -98,6 +98,10 @@ struct dqi_port_driver {
     int (*start)(dqi_port *p, dq_diag *diag); // enables reception; optional
     void (*stop)(dqi_port *p);                // ends reception; received frames stay readable; optional
     void (*close)(dqi_port *p);               // works on a half-open port; restores the device's settings
+    // Open and close the device's part of a transmit queue that is added and deleted after the open. NULL:
+    // the driver opens queues with the port only.
+    int (*tx_open)(dq_queue *q, dq_diag *diag);
+    void (*tx_close)(dq_queue *q);
     // Reads at most max pieces (whole frames only) of a device queue; returns their number. The caller has
     // locked the device queue and calls release before the next read. Unusable frames (truncated or
     // coalesced) are counted here, in p->c.in and p->c.dropped, with dqi_add_shared. Never blocks.
@@ -131,6 +135,8 @@ struct dqi_port_driver {
 
 // Implementations of dqi_engine_ops for an engine that selects its driver at open.
 int dqi_eth_open(dq_iface *i, const dqi_port_driver *d, dq_diag *diag);
+int dqi_eth_queue_open(dq_queue *q, dq_diag *diag);
+void dqi_eth_queue_close(dq_queue *q);
 int dqi_eth_start(dq_iface *i, dq_diag *diag);
 void dqi_eth_stop(dq_iface *i);
 void dqi_eth_close(dq_iface *i);

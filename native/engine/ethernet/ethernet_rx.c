@@ -315,19 +315,19 @@ static uint32_t give(dq_queue *rx, dqi_eth_batch *d, uint32_t n, dq_burst *b, ui
 static void give_all(dqi_port *p, dqi_eth_batch *d, uint32_t m, dq_queue *q, dq_burst *b, uint32_t room,
                      uint32_t *added) {
     const dq_iface *i = p->iface;
+    uint32_t given = 0;
     for (uint32_t k = 0, left = m; k < i->n_rx && left > 0; k++) {
+        dq_queue *rx = i->rx[k];
         uint32_t n = 0;
         for (uint32_t f = 0; f < m; f++) {
             d->idx[n] = f;
-            n += d->queue[f] == i->rx[k]->conf.id;
+            n += d->queue[f] == rx->conf.id && !dqi_queue_gone(rx);
         }
         left -= n;
-        if (n > 0) *added += give(i->rx[k], d, n, i->rx[k] == q ? b : NULL, room);
+        given += n;
+        if (n > 0) *added += give(rx, d, n, rx == q ? b : NULL, room);
     }
-    uint64_t none = 0;
-    for (uint32_t f = 0; f < m; f++)
-        none += d->queue[f] == DQI_NO_QUEUE;
-    dqi_port_drop(p, DQ_DROP_NO_FLOW, none);
+    dqi_port_drop(p, DQ_DROP_NO_FLOW, m - given);
 }
 
 // Frees the device's buffers that no queue took.

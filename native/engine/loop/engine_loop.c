@@ -219,20 +219,33 @@ static uint32_t ring_size(const dq_session *s) {
     return n > 65536 ? 65536 : n;
 }
 
-static int open_queues(dq_iface *i, dq_diag *diag) {
-    for (uint32_t k = 0; k < i->n_rx; k++) {
-        loop_rx *lr = calloc(1, sizeof *lr);
-        if (!lr || !dqi_inbox_init(&lr->box, ring_size(i->session))) {
-            free(lr);
-            return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its ring", i->rx[k]->conf.name);
-        }
-        i->rx[k]->engine = lr;
+// Makes the ring of a receive queue, or the wire of a transmit queue; a queue opened again keeps them.
+static int open_queue(dq_queue *q, dq_diag *diag) {
+    if (q->conf.dir == DQ_TX) {
+        bool again = q->engine != NULL;
+        if (again ? dqi_wire_reopen(q->engine) == 0 : (q->engine = dqi_wire_new(q)) != NULL) return DQ_OK;
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its wire", q->conf.name);
     }
-    for (uint32_t k = 0; k < i->n_tx; k++)
-        if (!(i->tx[k]->engine = dqi_wire_new(i->tx[k])))
-            return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its wire", i->tx[k]->conf.name);
+    if (q->engine) return DQ_OK;
+    loop_rx *lr = calloc(1, sizeof *lr);
+    if (!lr || !dqi_inbox_init(&lr->box, ring_size(q->session))) {
+        free(lr);
+        return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory for its ring", q->conf.name);
+    }
+    q->engine = lr;
     return DQ_OK;
 }
+
+static int open_queues(dq_iface *i, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t k = 0; err == DQ_OK && k < i->n_rx; k++)
+        err = open_queue(i->rx[k], diag);
+    for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++)
+        err = open_queue(i->tx[k], diag);
+    return err;
+}
+
+static bool loop_queue_empty(const dq_queue *q) { return q->conf.dir == DQ_RX || dqi_wire_empty(q->engine); }
 
 static int loop_open(dq_iface *i, dq_diag *diag) {
     loop_iface *li = calloc(1, sizeof *li);
@@ -281,6 +294,8 @@ const dqi_engine_ops dqi_engine_loop = {
     .waits = true,
     .virtual_clock = true,
     .reaches_device_only = true,
+    .queue_open = open_queue,
+    .queue_empty = loop_queue_empty,
     .open = loop_open,
     .stop = loop_stop,
     .close = loop_close,

@@ -26,6 +26,10 @@ typedef struct loop_rx {
 
 loop_wire *dqi_wire_new(dq_queue *tx);
 void dqi_wire_free(loop_wire *w);
+// Whether the wire holds no packet and no receiver holds a burst of its own.
+bool dqi_wire_empty(const loop_wire *w);
+// Prepares an empty wire for its queue's current regions. Returns 0 or -ENOMEM.
+int dqi_wire_reopen(loop_wire *w);
 int dqi_wire_send(dq_queue *tx, dq_burst *b, uint32_t first, uint32_t n); // dqi_engine_ops.tx
 int dqi_wire_reap(dq_queue *tx);                                          // dqi_engine_ops.reap
 void dqi_wire_drop_rest(dq_queue *tx);                                    // dqi_engine_ops.drop_rest

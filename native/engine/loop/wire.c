@@ -13,6 +13,7 @@
 #include "pipeline/queue.h"
 #include "pipeline/session.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,16 +164,16 @@ static void push_part(loop_wire *w, dq_queue *rx, dq_burst *b, uint32_t first, u
 
 static void deliver_parts(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uint32_t n,
                           const int64_t *ts, bool own) {
+    uint32_t given = 0;
     for (uint32_t k = 0; k < to->n_rx; k++) {
-        uint32_t m = 0;
-        for (uint32_t i = 0; i < n; i++)
-            if (w->queue[i] == to->rx[k]->conf.id) w->idx[m++] = i;
-        if (m > 0) push_part(w, to->rx[k], b, first, m, ts, own);
+        dq_queue *rx = to->rx[k];
+        uint32_t m = 0, most = dqi_queue_gone(rx) ? 0 : n;
+        for (uint32_t i = 0; i < most; i++)
+            if (w->queue[i] == rx->conf.id) w->idx[m++] = i;
+        if (m > 0) push_part(w, rx, b, first, m, ts, own);
+        given += m;
     }
-    uint32_t none = 0;
-    for (uint32_t i = 0; i < n; i++)
-        none += w->queue[i] == DQI_NO_QUEUE;
-    if (none > 0) drop(w, DQ_DROP_NO_FLOW, none);
+    if (given < n) drop(w, DQ_DROP_NO_FLOW, n - given);
 }
 
 static bool same_queue(const loop_wire *w, uint32_t n) {
@@ -193,11 +194,12 @@ static bool deliver(loop_wire *w, dq_iface *to, dq_burst *b, uint32_t first, uin
     }
     dqi_flows_classify(&li->flows, to, &w->rules, dqi_burst_base(b), b->off[0] + first, b->len[0] + first, n,
                        own ? b->flow + first : w->flow, w->queue);
-    if (!own || first != 0 || n != b->n || w->queue[0] == DQI_NO_QUEUE || !same_queue(w, n)) {
+    dq_queue *rx = dqi_rx_queue(to, w->queue[0]);
+    if (!own || first != 0 || n != b->n || !rx || !same_queue(w, n)) {
         deliver_parts(w, to, b, first, n, ts, own);
         return false;
     }
-    push(w, dqi_rx_queue(to, w->queue[0]), b);
+    push(w, rx, b);
     return true;
 }
 
@@ -401,6 +403,18 @@ void dqi_wire_drop_rest(dq_queue *tx) {
     w->n_held = 0;
     dq_burst_unref(w->hold);
     w->hold = NULL;
+}
+
+bool dqi_wire_empty(const loop_wire *w) {
+    return dqi_gauge_get(&w->held_now) == 0 && dqi_burst_pool_whole(w->split);
+}
+
+int dqi_wire_reopen(loop_wire *w) {
+    dqi_burst_pool *split = dqi_burst_pool_new(w->tx->session, SPLIT_BURSTS, w->cap, w->tx->conf.n_regions);
+    if (!split) return -ENOMEM;
+    dqi_burst_pool_free(w->split);
+    w->split = split;
+    return 0;
 }
 
 int dqi_wire_lines(dq_iface *i, dq_line *l, int max) {

@@ -38,16 +38,18 @@ dqi_flow_rules *dqi_flows_look(dqi_flows *f, dqi_flow_rules **mine) {
 
 dq_queue *dqi_rx_queue(const dq_iface *i, uint32_t id) {
     for (uint32_t k = 0; k < i->n_rx; k++)
-        if (i->rx[k]->conf.id == id) return i->rx[k];
+        if (!dqi_queue_gone(i->rx[k]) && i->rx[k]->conf.id == id) return i->rx[k];
     return NULL;
 }
 
 static int check_queues(const dq_iface *i, const dq_rule *rules, uint32_t n, dq_diag *diag) {
     for (uint32_t r = 0; r < n; r++)
-        for (uint32_t k = 0; k < rules[r].n_queues && k < DQ_RULE_MAX_QUEUES; k++)
-            if (!dqi_rx_queue(i, rules[r].queues[k]))
+        for (uint32_t k = 0; k < rules[r].n_queues && k < DQ_RULE_MAX_QUEUES; k++) {
+            const dq_queue *q = dqi_rx_queue(i, rules[r].queues[k]);
+            if (!q || !dqi_queue_alive(q))
                 return dqi_fail(diag, DQ_INVALID_PARAMETER, "interface %s: flow %u: no receive queue %u",
                                 i->conf.name, rules[r].flow_id, rules[r].queues[k]);
+        }
     return DQ_OK;
 }
 
@@ -165,7 +167,8 @@ int dqi_flows_change(dqi_flows *f, const dq_iface *i, const uint64_t *gone, uint
 void dqi_flows_classify(dqi_flows *f, const dq_iface *i, dqi_flow_rules **mine, const uint8_t *base,
                         const uint64_t *off, const uint32_t *len, uint32_t n, uint32_t *flow,
                         uint16_t *queue) {
-    uint16_t other = i->n_rx > 0 ? (uint16_t)i->rx[0]->conf.id : DQI_NO_QUEUE;
+    const dq_queue *unmatched = dqi_first_rx(i);
+    uint16_t other = unmatched ? (uint16_t)unmatched->conf.id : DQI_NO_QUEUE;
     dqi_responder *own = dqi_responder_of(i);
     if (own) dqi_responder_look(own, base, off, len, n);
     const dqi_flow_rules *r = dqi_flows_look(f, mine);

@@ -17,7 +17,7 @@ typedef struct dqi_flows {
     _Atomic bool drop_all;
 } dqi_flows;
 
-// Returns the receive queue with this id, or NULL.
+// Returns the receive queue with this id that is alive or draining, or NULL. Any thread.
 dq_queue *dqi_rx_queue(const dq_iface *i, uint32_t id);
 
 // dqi_engine_ops.change_rules. Control thread.
