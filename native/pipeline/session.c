@@ -569,7 +569,7 @@ int64_t dq_session_quiesced(const dq_session *s) { return s->quiesced_ns; }
 // Drops the packets in queues and engines, counted as stopped. Pollers have ended.
 static void drop_rest(dq_session *s) {
     dq_queue *q;
-    for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++) {
+    for (uint32_t k = 0; (q = live_at(s, &k)) != NULL; k++) {
         if (q->conf.dir == DQ_RX) {
             if (q->iface->ops->flush) q->iface->ops->flush(q);
             dqi_rx_drop_rest(q);
