@@ -2,11 +2,13 @@ package bindings
 
 import (
 	"math"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
+	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
 // arrayObject is an array in GPU or host memory shared by kernels and the script. Cold.
@@ -107,6 +109,95 @@ func moduleArray(c *call) int {
 	a, err := kernel.NewArray(kind, typ, o.shape("shape"), o.gpuNumber())
 	c.Check(err)
 	return c.Push(c.rt.newObject(&arrayObject{a}))
+}
+
+// bindings reads regions' memory: a table of arrays, or of tables that describe the memory, by region.
+func (o *options) bindings(key string) map[string]session.Binding {
+	if !o.Has(key) {
+		return nil
+	}
+	t, ok := o.Get(key).(*lua.LTable)
+	if !ok {
+		o.Wrong(key, "a table of regions expected, got %s", row.Describe(o.Get(key)))
+	}
+	list := map[string]session.Binding{}
+	t.ForEach(func(k, v lua.LValue) {
+		name, ok := k.(lua.LString)
+		if !ok {
+			o.Wrong(key, "names of regions expected, got %s", row.Describe(k))
+		}
+		list[string(name)] = o.binding(key, string(name), v)
+	})
+	return list
+}
+
+// binding reads the memory of one region.
+func (o *options) binding(key, region string, v lua.LValue) session.Binding {
+	b := session.Binding{Bytes: -1}
+	if a, ok := row.Userdata[*arrayObject](v); ok {
+		b.Array = a.a
+		return b
+	}
+	t, ok := v.(*lua.LTable)
+	if !ok {
+		o.Wrong(key, "region %s: an array or a table expected, got %s", region, row.Describe(v))
+	}
+	m := o.c.OptionsOf(o.Arg, t)
+	m.Allow([]string{"array", "bytes", "cuda_ipc", "fd", "file", "offset", "shm"})
+	m.ExactlyOne("array", "fd", "file", "shm", "cuda_ipc")
+	switch {
+	case m.Has("array"):
+		a, ok := row.Userdata[*arrayObject](m.Get("array"))
+		if !ok {
+			m.Wrong("array", "an array expected, got %s", row.Describe(m.Get("array")))
+		}
+		b.Array = a.a
+	case m.Has("fd"):
+		b.FD = int(m.Whole("fd", 0, 0, math.MaxInt32))
+	case m.Has("file"):
+		b.Path = m.Str("file", "")
+	case m.Has("shm"):
+		name := strings.TrimPrefix(m.Str("shm", ""), "/")
+		if name == "" || strings.Contains(name, "/") {
+			m.Wrong("shm", "the name of a POSIX shared memory object expected")
+		}
+		b.Path = "/dev/shm/" + name
+	default:
+		if b.Handle = m.Str("cuda_ipc", ""); len(b.Handle) != session.IPCBytes {
+			m.Wrong("cuda_ipc", "the %d bytes of a handle expected, got %d", session.IPCBytes, len(b.Handle))
+		}
+	}
+	if b.Offset = m.Size("offset"); m.Has("bytes") {
+		b.Bytes = m.Size("bytes")
+	}
+	return b
+}
+
+// moduleMemoryRequirements implements daqiri.memory_requirements.
+func moduleMemoryRequirements(c *call) int {
+	c.AtMost(2)
+	o := c.options(2)
+	_, cfg, _, err := c.configuration(o.openOptions())
+	c.Check(err)
+	env := session.Env{Scheduler: c.rt.Scheduler, Bindings: o.bindings("bindings")}
+	list, err := session.Requirements(cfg, env)
+	if err != nil { // memory of another process, too, may be what does not fit
+		c.L.Push(lua.LNil)
+		c.L.Push(lua.LString(session.StatusName(err)))
+		c.L.Push(lua.LString(err.Error()))
+		return 3
+	}
+	t := c.L.NewTable()
+	for _, r := range list {
+		of := c.L.NewTable()
+		of.RawSetString("kind", lua.LString(r.Kind))
+		for name, v := range map[string]int{"slot_size": r.SlotSize, "headroom": r.Headroom, "num_bufs": r.NumBufs, "capacity": int(r.Capacity),
+			"alignment": int(r.Alignment)} {
+			of.RawSetString(name, lua.LNumber(v))
+		}
+		t.RawSetString(r.Name, of)
+	}
+	return c.Push(t)
 }
 
 const maxDimensions = 8

@@ -145,6 +145,13 @@ var burstType = &typeDef{
 			-> integer[], bytes
 			How long each packet is.
 			> print(b:lengths()[1])`},
+		{"offsets", burstOffsets, `- segment integer = 1: of which segment, from 1
+			-> integer[], bytes
+			-> string: the region's name; empty for memory of the engine
+			Where each packet begins in its memory region: for another process that owns the region's memory ([memory](../memory.md)). Keep the burst while
+			that process reads it.
+			> local offsets, region = b:offsets()
+			> print(region, offsets[1])`},
 		{"packet", burstPacket, `- i integer: which packet, from 1
 			- segment integer = 1: which of its segments, from 1
 			-> packet

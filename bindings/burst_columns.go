@@ -37,6 +37,20 @@ func burstLengths(c *call) int {
 	return listOf(c, lengths, 0)
 }
 
+// burstOffsets implements b:offsets: where packets begin in their region, and its name.
+func burstOffsets(c *call) int {
+	b := selfBurst(c)
+	offsets, region, err := b.b.Offsets(c.segment(1, b))
+	c.Check(err)
+	t := c.L.CreateTable(len(offsets), 0)
+	for i, off := range offsets {
+		t.RawSetInt(i+1, lua.LNumber(off))
+	}
+	c.L.Push(t)
+	c.L.Push(lua.LString(region))
+	return 2
+}
+
 func burstFlowIDs(c *call) int { return listOf(c, selfBurst(c).b.FlowIDs(), 0) }
 
 // burstRxTimestamps implements b:rx_timestamps: receive times in ns since the session's start, for a capture since its first packet, or absolute

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -125,6 +126,15 @@ var daqiriModule = []entry{
 		has '--log-level'.
 		> local was = daqiri.log_level("error")
 		> daqiri.log_level(was)`},
+	{"memory_requirements", moduleMemoryRequirements, `- configuration? string | table: as of 'daqiri.open'
+		. set? table<string, any>: as of 'daqiri.open', like the options that follow
+		. engine? string: which engine serves every interface
+		. memory? string: which kind of memory regions have
+		. bindings? table<string, any>: memory that is checked as 'daqiri.open' checks it
+		-> table<string, table> | failure: by region: 'kind', 'slot_size', 'headroom' (bytes before each packet), 'num_bufs', 'capacity', 'alignment', in bytes
+		Computes what memory a region can be bound to must have. It opens nothing and allocates no memory; nil, status, text where a binding does not fit.
+		> local need = daqiri.memory_requirements().packets
+		> print(need.capacity, need.slot_size * need.num_bufs)`},
 	{"now", moduleNow, `-> time
 		The time on the clock of the tasks: the system's, or the virtual one.
 		> local began = daqiri.now()
@@ -143,6 +153,8 @@ var daqiriModule = []entry{
 		. cores? string: '"auto"', or cores instead of those in the file: '"2,4-7"'
 		. memory? string: which kind of memory regions have: '"host"'
 		. name? string: what summary and log call the session: by default the file's name
+		. bindings? table<string, any>: memory of the application for memory regions, by their names: an array, or a table with one of 'array', 'fd',
+		  'file', 'shm' and 'cuda_ipc', and with 'offset' and 'bytes'. See [memory](../memory.md)
 		-> session
 		Opens a session: nothing moves before it starts. A file is looked for here, then beside the script. Options of the command line come
 		before those of the call. A configuration with errors raises, with each error's line.
@@ -205,18 +217,18 @@ var daqiriModule = []entry{
 		> print(big)    -- 18446744073709551615`},
 }
 
-// moduleOpen implements daqiri.open(file | YAML text | table | nil, {set, engine, cores, memory}). No packets move before the session starts.
+// openOptions reads what changes a configuration; options of the command line come first.
+func (o *options) openOptions() spec.Options {
+	opened := o.c.rt.Open
+	return spec.Options{Engine: cmp.Or(opened.Engine, o.Str("engine", "")), Memory: cmp.Or(opened.Memory, o.Str("memory", "")),
+		Set: append(o.overrides(), opened.Set...), Sources: opened.Sources}
+}
+
+// moduleOpen implements daqiri.open(file | YAML text | table | nil, {set, engine, cores, memory, bindings}). No packets move before the session starts.
 func moduleOpen(c *call) int {
 	c.AtMost(2)
 	o := c.options(2)
-	opts := spec.Options{Engine: o.Str("engine", ""), Memory: o.Str("memory", ""),
-		Set: append(o.overrides(), c.rt.Open.Set...), Sources: c.rt.Open.Sources}
-	if c.rt.Open.Engine != "" {
-		opts.Engine = c.rt.Open.Engine
-	}
-	if c.rt.Open.Memory != "" {
-		opts.Memory = c.rt.Open.Memory
-	}
+	opts := o.openOptions()
 	cores := o.Str("cores", "")
 	if c.rt.Open.Cores != "" {
 		cores = c.rt.Open.Cores
@@ -228,7 +240,8 @@ func moduleOpen(c *call) int {
 	}
 	c.Check(err)
 	c.rt.logFrom(cfg)
-	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script, Text: c.rt.shippedText(c.rt.Script)}}
+	env := session.Env{Scheduler: c.rt.Scheduler, Owner: c.rt.Task, Program: session.Program{Version: Version, Script: c.rt.Script, Text: c.rt.shippedText(c.rt.Script)},
+		Bindings: o.bindings("bindings")}
 	env.Cores, err = preflight.ParseCores(cores)
 	c.Check(err)
 	s, err := session.Open(cfg, env)

@@ -124,6 +124,20 @@ func (b Burst) View(v *View) {
 // Ref adds a reference.
 func (b Burst) Ref() { C.dq_burst_ref(b.c) }
 
+// Offsets returns where segment seg of each packet of the view begins, in bytes from the start of its region.
+func (b Burst) Offsets(v *View, seg int) ([]uint64, Region) {
+	r := Region{C.dq_burst_region(b.c, C.uint32_t(seg))}
+	if r.c == nil {
+		return nil, r
+	}
+	start := r.Info().Offset
+	from := make([]uint64, v.N)
+	for i, off := range unsafe.Slice(v.off[seg], v.N) {
+		from[i] = off - start
+	}
+	return from, r
+}
+
 // Unref drops a reference; the last one frees the burst. Any thread.
 func (b Burst) Unref() { C.dq_burst_unref(b.c) }
 

@@ -2,6 +2,7 @@
 #ifndef DQ_H
 #define DQ_H
 
+#include "binding/dq_binding.h"
 #include "compute/dq_compute.h"
 #include "core/dq_burst.h"
 #include "core/dq_core.h"

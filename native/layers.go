@@ -2,6 +2,7 @@ package native
 
 // The folders of the engine, linked together.
 import (
+	_ "github.com/daqiri/daqiri-run/native/binding"
 	_ "github.com/daqiri/daqiri-run/native/capture"
 	_ "github.com/daqiri/daqiri-run/native/compute"
 	_ "github.com/daqiri/daqiri-run/native/core"

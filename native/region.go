@@ -52,7 +52,9 @@ type RegionInfo struct {
 	NumBufs, BufSize, FreeBufs int
 	Group                      int // buffers per super-buffer; 1: no super-buffers
 	Kind                       RegionKind
-	Huge                       bool // lies on huge pages
+	Huge                       bool   // lies on huge pages
+	CPU                        bool   // the CPU can access it
+	Bytes                      uint64 // of all buffers; 0 before Open or Measure
 }
 
 // Region is a pool of buffers; it lives as long as its session.
@@ -96,6 +98,8 @@ func (r Region) Info() RegionInfo {
 		Group:    int(c.group),
 		Kind:     RegionKind(c.kind),
 		Huge:     c.huge != 0,
+		CPU:      c.cpu != 0,
+		Bytes:    uint64(c.bytes),
 	}
 }
 

@@ -13,6 +13,7 @@ var apiFunctions = map[string]string{
 	// init and information
 	"daqiri_init": works, "daqiri_init_from_yaml_string": works, "daqiri_init_from_yaml_file": works,
 	"parse_network_config": works, "parse_network_config_from_yaml_string": works, "parse_network_config_from_yaml_file": works,
+	"get_memory_region_requirements": works, "ExternalMemoryRegion": works,
 	"get_engine_type": works, "shutdown": works, "print_stats": works, "version_string": works, "version_year": works,
 	"stream_type_from_string": works, "stream_type_to_string": works, "socket_protocol_from_string": works,
 	"socket_protocol_to_string": works, "engine_type_from_string": works, "engine_type_to_string": works,

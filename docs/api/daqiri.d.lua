@@ -132,12 +132,19 @@
 ---@field persistent? boolean it has rings and runs for long (k:start)
 ---@field rings? table of a persistent kernel: tx, rx, semaphores: slots of each (256, 256, 64), powers of two; ops: what transmit rings take, of "send" (the only one by default), "put", "get", "add", "copy"
 
+---@class (exact) daqiri.daqiri.memory_requirements.options
+---@field set? table<string, any> as of daqiri.open, like the options that follow
+---@field engine? string which engine serves every interface
+---@field memory? string which kind of memory regions have
+---@field bindings? table<string, any> memory that is checked as daqiri.open checks it
+
 ---@class (exact) daqiri.daqiri.open.options
 ---@field set? table<string, any> values for keys of the configuration, by their paths ("interfaces.0.address")
 ---@field engine? string which engine serves every interface, in place of those in the configuration: "loop"
 ---@field cores? string "auto", or cores instead of those in the file: "2,4-7"
 ---@field memory? string which kind of memory regions have: "host"
 ---@field name? string what summary and log call the session: by default the file's name
+---@field bindings? table<string, any> memory of the application for memory regions, by their names: an array, or a table with one of array, fd, file, shm and cuda_ipc, and with offset and bytes. See memory
 
 ---@class (exact) daqiri.daqiri.receive.options
 ---@field timeout? daqiri.duration how long it waits; by default without limit
@@ -281,6 +288,20 @@ function daqiri.log(level, text, value) end
 ---@param level? "debug"|"info"|"warn"|"error"|"off" from which on lines are logged; without it nothing changes
 ---@return string # what it was
 function daqiri.log_level(level) end
+
+---Computes what memory a region can be bound to must have. It opens nothing and allocates no memory; nil, status, text
+---where a binding does not fit.
+---
+---```lua
+---local need = daqiri.memory_requirements().packets
+---print(need.capacity, need.slot_size * need.num_bufs)
+---```
+---@param configuration? string|table as of daqiri.open
+---@param options? daqiri.daqiri.memory_requirements.options
+---@return table<string, table>|nil # by region: kind, slot_size, headroom (bytes before each packet), num_bufs, capacity, alignment, in bytes
+---@return string|nil status
+---@return string|nil text
+function daqiri.memory_requirements(configuration, options) end
 
 ---The time on the clock of the tasks: the system's, or the virtual one.
 ---
@@ -2028,6 +2049,18 @@ function burst:keep() end
 ---@param segment? integer of which segment, from 1 (default: 1)
 ---@return integer[] # bytes
 function burst:lengths(segment) end
+
+---Where each packet begins in its memory region: for another process that owns the region's memory (memory). Keep the
+---burst while that process reads it.
+---
+---```lua
+---local offsets, region = b:offsets()
+---print(region, offsets[1])
+---```
+---@param segment? integer of which segment, from 1 (default: 1)
+---@return integer[] # bytes
+---@return string # the region's name; empty for memory of the engine
+function burst:offsets(segment) end
 
 ---A view of one packet, for looking at it. What is done to many packets has a method of the burst.
 ---

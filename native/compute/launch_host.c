@@ -49,7 +49,8 @@ static void add_burst(dqi_job *j, int *files, const dq_burst *b) {
     const dq_session *s = b->session;
     for (uint32_t k = 0; b->n > 0 && k < b->nseg; k++) {
         const dq_region *r = dqi_off_region(s, b->off[k][0]);
-        if (r) add(j, files, dqi_worker_region(s, r, 0), s->core.fds[r->huge]);
+        uint64_t at;
+        if (r) add(j, files, dqi_worker_region(s, r, 0), dqi_region_file(r, &at));
     }
 }
 

@@ -164,9 +164,10 @@ int dqi_worker_spawn(const char *what, const char *name, const dqi_worker_messag
 // ---- memory -----------------------------------------------------------------------------------------------
 
 dqi_worker_map dqi_worker_region(const dq_session *s, const dq_region *r, uint64_t file) {
-    uint64_t page = r->huge ? DQI_HUGE_PAGE : dqi_page_size();
-    return (dqi_worker_map){(uintptr_t)s->core.base + r->offset, dqi_round_up(dqi_region_bytes(r), page),
-                            r->huge ? r->offset - s->core.huge_at : r->offset, file};
+    uint64_t page = r->huge ? DQI_HUGE_PAGE : dqi_page_size(), at;
+    dqi_region_file(r, &at);
+    return (dqi_worker_map){(uintptr_t)s->core.base + r->offset, dqi_round_up(dqi_region_bytes(r), page), at,
+                            file};
 }
 
 dqi_worker_map dqi_worker_shared(const void *at, uint64_t bytes, uint64_t file) {

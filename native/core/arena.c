@@ -2,9 +2,10 @@
 //
 // All regions lie in one reserved address range: first the regions on small pages, then those on huge pages.
 // Each part is backed by a memfd and mapped shared, so that a device or another process can address every
-// packet by (descriptor, offset). Behind these arena_bytes come the device-only regions: GPU memory, which is
-// allocated in cuda/memory.h, and the test regions that emulate it. They have arena offsets like all others
-// but no memory at their addresses, so a CPU access to one crashes at once.
+// packet by (descriptor, offset). Memory of the application that a region is bound to is mapped behind the
+// session's own memory in its part. Behind these arena_bytes come the device-only regions: GPU memory, which
+// is allocated in cuda/memory.h, and the test regions that emulate it. They have arena offsets like all
+// others but no memory at their addresses, so a CPU access to one crashes at once.
 #include "core/arena.h"
 #include "core/cgroup.h"
 #include "core/clock.h"
@@ -75,15 +76,20 @@ static void choose_page(dq_session *s, dq_region *r, uint64_t *left) {
 static void choose_pages(dq_session *s) {
     dqi_core *core = dqi_core_of(s);
     uint64_t left = free_huge_pages();
-    for (uint32_t i = 0; i < core->n_regions; i++)
-        choose_page(s, core->regions[i], &left);
+    for (uint32_t i = 0; i < core->n_regions; i++) {
+        dq_region *r = core->regions[i];
+        if (r->bound)
+            r->huge = r->cpu && r->bound->huge;
+        else
+            choose_page(s, r, &left);
+    }
 }
 
 // Asks the kernel to place the region on its NUMA node. A preference only: a full node must not stop the run.
 static void bind_node(dq_session *s, dq_region *r) {
 #ifdef SYS_mbind
     enum { MPOL_PREFERRED_ = 1 };
-    if (!r->cpu || r->conf.affinity < 0 || r->conf.affinity > 62) return;
+    if (!r->cpu || r->bound || r->conf.affinity < 0 || r->conf.affinity > 62) return;
     unsigned long mask = 1ul << r->conf.affinity;
     if (syscall(SYS_mbind, dqi_core_of(s)->base + r->offset, bytes_of(r), MPOL_PREFERRED_, &mask, 64ul, 0u) !=
             0 &&
@@ -95,11 +101,12 @@ static void bind_node(dq_session *s, dq_region *r) {
 
 // ---- the layout -------------------------------------------------------------------------------------------
 
-// Assigns arena offsets from `at` to the regions of a part; returns the end offset.
-static uint64_t lay_out(dqi_core *core, enum part p, uint64_t at) {
+// Assigns arena offsets from `at` to the regions of a part, of the session's own memory or bound ones;
+// returns the end offset.
+static uint64_t lay_out(dqi_core *core, enum part p, bool bound, uint64_t at) {
     for (uint32_t i = 0; i < core->n_regions; i++) {
         dq_region *r = core->regions[i];
-        if (part_of(r) != p) continue;
+        if (part_of(r) != p || (r->bound != NULL) != bound) continue;
         r->offset = at;
         r->space = bytes_of(r);
         at += r->space;
@@ -165,27 +172,61 @@ static int map_device(dqi_core *core, uint64_t bytes) {
     return 0;
 }
 
+// Maps the memory that regions are bound to.
+static int map_bound(dq_session *s, dq_diag *diag) {
+    dqi_core *core = dqi_core_of(s);
+    int err = DQ_OK;
+    for (uint32_t i = 0; i < core->n_regions && err == DQ_OK; i++) {
+        dq_region *r = core->regions[i];
+        if (!r->bound || !r->cpu) continue;
+        err = r->bound->map(r, core->base + r->offset, diag);
+        dqi_note(s, "memory region %s: %llu KiB of memory of the application", r->conf.name,
+                 (unsigned long long)bytes_of(r) >> 10);
+    }
+    return err;
+}
+
+int dqi_arena_measure(dq_session *s, uint32_t align, dq_diag *diag) {
+    dqi_core *core = dqi_core_of(s);
+    int err = DQ_OK;
+    for (uint32_t i = 0; i < core->n_regions && err == DQ_OK; i++)
+        err = dqi_region_size(core->regions[i], align, diag);
+    for (uint32_t i = 0; i < core->n_regions && err == DQ_OK; i++)
+        if (core->regions[i]->bound) err = core->regions[i]->bound->check(core->regions[i], diag);
+    return err;
+}
+
+// Lays out all parts. *behind: bytes of the device-only regions of the host, and of all device-only regions.
+// Returns the bytes of the CPU's regions that the session allocates, with their padding.
+static uint64_t lay_out_all(dqi_core *core, uint64_t *dark, uint64_t *behind) {
+    core->small_end = lay_out(core, SMALL, false, 0);
+    uint64_t small = lay_out(core, SMALL, true, core->small_end);
+    core->huge_at = dqi_round_up(small, DQI_HUGE_PAGE);
+    core->huge_end = lay_out(core, HUGE, false, core->huge_at);
+    uint64_t huge = lay_out(core, HUGE, true, core->huge_end);
+    core->arena_bytes = dqi_round_up(huge, DQI_HUGE_PAGE);
+    uint64_t end = lay_out(core, DARK, false, core->arena_bytes);
+    *dark = end - core->arena_bytes;
+    end = lay_out(core, GPU, true, lay_out(core, GPU, false, end));
+    *behind = end - core->arena_bytes;
+    return core->arena_bytes - (small - core->small_end) - (huge - core->huge_end);
+}
+
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
     dqi_core *core = dqi_core_of(s);
     core->align = align;
-    for (uint32_t i = 0; i < core->n_regions; i++) {
-        int err = dqi_region_size(core->regions[i], align, diag);
-        if (err != DQ_OK) return err;
-    }
+    uint64_t dark_bytes, behind;
+    int err = dqi_arena_measure(s, align, diag);
+    if (err != DQ_OK) return err;
     choose_pages(s);
-    uint64_t small = lay_out(core, SMALL, 0);
-    core->huge_at = dqi_round_up(small, DQI_HUGE_PAGE);
-    core->arena_bytes = dqi_round_up(lay_out(core, HUGE, core->huge_at), DQI_HUGE_PAGE);
-    uint64_t dark_bytes = lay_out(core, DARK, core->arena_bytes) - core->arena_bytes;
-    uint64_t behind = lay_out(core, GPU, core->arena_bytes + dark_bytes) - core->arena_bytes;
+    uint64_t own = lay_out_all(core, &dark_bytes, &behind);
     if (core->arena_bytes + behind == 0) return DQ_OK;
-    int err =
-        dqi_memory_check("memory regions", core->arena_bytes, small, "lower num_bufs or buf_size", diag);
+    err = dqi_memory_check("memory regions", own, core->small_end, "lower num_bufs or buf_size", diag);
     if (err == DQ_OK) err = reserve(core, core->arena_bytes + behind, diag);
     if (err != DQ_OK) return err;
     err = map_part(core, SMALL, 0,
                    core->huge_at); // includes the padding: a device may register the whole arena
-    if (err == 0) err = map_part(core, HUGE, core->huge_at, core->arena_bytes - core->huge_at);
+    if (err == 0) err = map_part(core, HUGE, core->huge_at, core->huge_end - core->huge_at);
     if (err == 0) err = map_part(core, DARK, core->arena_bytes, dark_bytes);
     if (err == 0) err = map_device(core, dark_bytes);
     if (err != 0)
@@ -196,14 +237,22 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
         core->regions[i]->base = core->base;
         bind_node(s, core->regions[i]);
     }
-    return dqi_pools_fill(s, diag);
+    err = map_bound(s, diag);
+    return err == DQ_OK ? dqi_pools_fill(s, diag) : err;
+}
+
+int dqi_region_file(const dq_region *r, uint64_t *at) {
+    const dqi_core *core = dqi_core_of(r->session);
+    *at = r->bound ? r->bound->at : r->huge ? r->offset - core->huge_at : r->offset;
+    return r->bound ? r->bound->fd : core->fds[r->huge ? HUGE : SMALL];
 }
 
 int dqi_arena_touch(dq_session *s, dq_diag *diag) {
     dqi_core *core = dqi_core_of(s);
-    unsigned long long mib = core->arena_bytes >> 20;
+    unsigned long long mib = (core->small_end + core->huge_end - core->huge_at) >> 20;
     int64_t from = dqi_mono_ns();
-    int err = dqi_populate(core->base, core->arena_bytes);
+    int err = dqi_populate(core->base, core->small_end);
+    if (err == 0) err = dqi_populate(core->base + core->huge_at, core->huge_end - core->huge_at);
     if (err != 0)
         return dqi_fail(diag, DQ_ESYS + err, "memory regions: %llu MiB: %s%s", mib, strerror(-err),
                         err == -EFAULT ? "; hint: huge pages went to another process meanwhile: raise "
@@ -219,12 +268,16 @@ int dqi_arena_touch(dq_session *s, dq_diag *diag) {
 
 // ---- regions added and deleted while the session is open --------------------------------------------------
 
+static bool is_host(const dq_region_conf *conf) {
+    return conf->kind == DQ_KIND_HOST || conf->kind == DQ_KIND_HUGE;
+}
+
 // Returns a deleted region whose ids and space suffice for num_bufs buffers in `bytes` bytes; NULL: none.
 static dq_region *reusable(const dqi_core *core, uint32_t num_bufs, uint64_t bytes, bool huge) {
     for (uint32_t i = 0; i < core->n_regions; i++) {
         dq_region *r = core->regions[i];
         bool fits = r->n_ids >= num_bufs && (r->space >= bytes || r->space == 0);
-        if (atomic_load(&r->gone) && r->huge == huge && fits) return r;
+        if (atomic_load(&r->gone) && is_host(&r->conf) && r->huge == huge && fits) return r;
     }
     return NULL;
 }
@@ -256,7 +309,7 @@ static int may_join(const dqi_core *core, const dq_region_conf *conf, dq_diag *d
     if (is_named(core, conf->name))
         return dqi_fail(diag, DQ_ALREADY_EXISTS, "region %s: the session has a region of this name",
                         conf->name);
-    if (conf->kind != DQ_KIND_HOST && conf->kind != DQ_KIND_HUGE)
+    if (!is_host(conf))
         return dqi_fail(diag, DQ_NOT_SUPPORTED,
                         "region %s: memory of kind %s is allocated at the open only; hint: kind host or huge",
                         conf->name, dq_kind_name(conf->kind));
@@ -319,6 +372,14 @@ int dq_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, d
     return err;
 }
 
+// Ends the mapping of memory of the application, which keeps its content.
+static void unbind(dqi_core *core, dq_region *r) {
+    const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (r->cpu) mmap(core->base + r->offset, r->space, PROT_NONE, how, -1, 0);
+    r->bound->release(r->bound);
+    r->bound = NULL;
+}
+
 bool dq_region_leave(dq_region *r) {
     if (atomic_load(&r->gone)) return true;
     if (dqi_region_out(r) > 0) return false;
@@ -329,7 +390,11 @@ bool dq_region_leave(dq_region *r) {
     dqi_unlock(&r->spare_lock);
     dqi_region_forget(r);
     atomic_store(&r->gone, true);
-    madvise(core->base + r->offset, r->space, MADV_REMOVE); // gives the pages back; the file keeps its size
+    if (r->bound)
+        unbind(core, r);
+    else
+        madvise(core->base + r->offset, r->space,
+                MADV_REMOVE); // gives the pages back; the file keeps its size
     return true;
 }
 

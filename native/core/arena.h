@@ -4,6 +4,9 @@
 
 #include "core/dq_core.h"
 
+// Computes the sizes of all regions, buffers a multiple of align bytes apart, and checks memory that regions
+// are bound to.
+int dqi_arena_measure(dq_session *s, uint32_t align, dq_diag *diag);
 // Lays out and maps all regions, buffers a multiple of align bytes apart, and fills their pools.
 int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag);
 // Prefaults all pages of the arena, so that packets take no page faults. May block for long, see

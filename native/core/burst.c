@@ -339,6 +339,10 @@ int64_t *dq_burst_times(dq_burst *b) {
     return b->tx_time;
 }
 
+const dq_region *dq_burst_region(const dq_burst *b, uint32_t s) {
+    return b->n > 0 && s < b->nseg ? dqi_off_region(b->session, b->off[s][0]) : NULL;
+}
+
 const dq_aggregate *dq_burst_aggregate(const dq_burst *b) { return b->aggregate; }
 
 bool dqi_burst_writable(const dq_burst *b) {

@@ -23,6 +23,7 @@ typedef struct dqi_core {
     void *reserved; // the mapping that contains base
     uint64_t reserved_bytes;
     uint64_t huge_at;             // start of the part on huge pages
+    uint64_t small_end, huge_end; // ends of the session's own memory in each part; bound memory follows
     uint64_t arena_bytes;         // bytes of CPU memory at the open; device-only regions follow
     uint64_t later_at, later_end; // offsets for regions added while the session is open
     uint32_t align;               // of buffers, bytes

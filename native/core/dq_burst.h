@@ -80,6 +80,8 @@ typedef struct dq_view {
 } dq_view;
 
 void dq_burst_view(dq_burst *b, dq_view *out);
+// Returns the region with segment s of the burst's packets; NULL: none. Its columns must be filled.
+const dq_region *dq_burst_region(const dq_burst *b, uint32_t s);
 // Fills the columns of a burst that its engine delivered as handles. All other calls that need columns do so
 // themselves. Caller: the only reference.
 void dq_burst_columns(dq_burst *b);

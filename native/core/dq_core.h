@@ -151,7 +151,9 @@ typedef struct dq_region_info {
     uint32_t num_bufs, buf_size, free_bufs;
     uint32_t group; // buffers per super-buffer; 1: no super-buffers
     int32_t kind;
-    int32_t huge; // 1: lies on huge pages
+    int32_t huge;   // 1: lies on huge pages
+    int32_t cpu;    // 1: the CPU can access it
+    uint64_t bytes; // of all buffers; 0 before the open, or dq_session_measure
 } dq_region_info;
 void dq_region_read(const dq_region *r, dq_region_info *out);
 

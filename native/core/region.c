@@ -170,6 +170,7 @@ uint64_t dqi_regions_free(dq_session *s) {
         if (r->pool) dqi_bufs_free(s, &r->spare.id, 1);
         if (r->pool) missing += (uint64_t)(r->n_groups - r->pool->n) * r->group;
         dqi_region_forget(r);
+        if (r->bound) r->bound->release(r->bound);
         free(r);
     }
     core->n_regions = 0;
@@ -197,6 +198,8 @@ void dq_region_read(const dq_region *r, dq_region_info *out) {
         .group = r->group,
         .kind = r->conf.kind,
         .huge = r->huge,
+        .cpu = r->cpu,
+        .bytes = dqi_region_bytes(r),
     };
     if (!r->pool) return;
     out->free_bufs = dqi_region_level(r) * r->group;

@@ -16,6 +16,25 @@ typedef struct dqi_spare {
     uint32_t id, used; // id DQI_NO_BUF: no group
 } dqi_spare;
 
+// Memory of the application that a region uses in place of the session's own (binding/binding.h). The control
+// thread calls its functions.
+typedef struct dqi_bound dqi_bound;
+struct dqi_bound {
+    // Compares the memory with the region's size and place (r->cpu), and sets the fields below. After the
+    // region's size is known, before the arena is laid out. INVALID_PARAMETER: it does not fit.
+    int (*check)(dq_region *r, dq_diag *diag);
+    // Maps the memory of a region that the CPU can access at `to`, in whole pages.
+    int (*map)(dq_region *r, uint8_t *to, dq_diag *diag);
+    // Releases the session's hold on the memory, which is no longer in use. The memory itself stays.
+    void (*release)(dqi_bound *b);
+    int fd;          // file with the memory; -1: GPU memory
+    uint64_t at;     // offset of the region in the file
+    bool huge;       // the file lies on huge pages
+    dqi_gpu *gpu;    // GPU memory: the GPU that has it,
+    uint8_t *device; // its address there,
+    uint64_t bytes;  // and its size, in whole pages
+};
+
 // A fixed pool of packet buffers. Buffer ids are unique in the session: first_id .. first_id + num_bufs - 1.
 struct dq_region {
     dq_region_conf conf;
@@ -31,6 +50,7 @@ struct dq_region {
     uint32_t want_bytes, want_least; // dqi_region_want_groups
     bool huge;                       // lies on huge pages
     bool cpu;                        // the CPU can access it, at base + offset
+    dqi_bound *bound;                // memory of the application; NULL: the session's own
     dqi_pool *pool;
     // Reference counts of super-buffers (UDP GRO, framed TCP); NULL where each buffer has one user. Kept
     // outside packet memory.
@@ -103,6 +123,8 @@ uint32_t dqi_region_level(const dq_region *r);
 static inline uint64_t dqi_region_bytes(const dq_region *r) {
     return (uint64_t)r->stride * r->group * r->n_groups;
 }
+// Returns the file that backs a region that the CPU can access, and the region's offset in it.
+int dqi_region_file(const dq_region *r, uint64_t *at);
 // Reports whether the arena offset lies in the region.
 static inline bool dqi_region_has(const dq_region *r, uint64_t off) { return off - r->offset < r->space; }
 // Checks the configuration of a new region. Returns DQ_OK, or DQ_INVALID_PARAMETER with a diag.

@@ -51,7 +51,21 @@ enum {
     CU_REGISTER_MAPPED = 2,
     CU_STREAM_NON_BLOCKING = 1,
     CU_RANGE_DMA_BUF = 1,
+    CU_IPC_LAZY_PEER_ACCESS = 1,
 };
+
+// Attributes of a pointer.
+enum {
+    CU_POINTER_SYNC_MEMOPS = 6,
+    CU_POINTER_DEVICE = 9, // number of its GPU
+    CU_POINTER_RANGE_BYTES = 12,
+    CU_POINTER_GPUDIRECT_RDMA = 15,
+};
+
+// Handle of an allocation for other processes.
+typedef struct cu_ipc_handle {
+    char bytes[64];
+} cu_ipc_handle;
 
 // Options of cuModuleLoadDataEx.
 enum { CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6 };
@@ -113,6 +127,10 @@ typedef struct cu_access_desc {
     X(mem_export, "cuMemExportToShareableHandle",                                                            \
       (void *out, cu_allocation handle, int type, unsigned long long flags))                                 \
     X(mem_import, "cuMemImportFromShareableHandle", (cu_allocation * out, void *handle, int type))           \
+    X(ipc_open, "cuIpcOpenMemHandle_v2", (cu_ptr * at, cu_ipc_handle handle, unsigned flags))                \
+    X(ipc_close, "cuIpcCloseMemHandle", (cu_ptr at))                                                         \
+    X(pointer_get, "cuPointerGetAttribute", (void *out, int attribute, cu_ptr at))                           \
+    X(pointer_set, "cuPointerSetAttribute", (const void *value, int attribute, cu_ptr at))                   \
     X(host_register, "cuMemHostRegister_v2", (void *at, size_t bytes, unsigned flags))                       \
     X(host_unregister, "cuMemHostUnregister", (void *at))                                                    \
     X(host_address, "cuMemHostGetDevicePointer_v2", (cu_ptr * out, void *at, unsigned flags))                \

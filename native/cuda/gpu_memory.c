@@ -52,8 +52,12 @@ int dqi_gpu_memory_new(dqi_gpu *g, uint64_t bytes, const char *hint, dqi_gpu_mem
 
 int dqi_gpu_memory_import(dqi_gpu *g, int fd, uint64_t bytes, dqi_gpu_memory *out, const char *what,
                           dq_diag *diag) {
+    cu_allocation_prop prop = prop_of(g);
+    size_t step = 1;
     *out = (dqi_gpu_memory){.gpu = g};
     cu_result err = dqi_gpu_enter(g);
+    if (err == CU_SUCCESS) err = g->cu->mem_granularity(&step, &prop, CU_GRANULARITY_LEAST);
+    bytes = dqi_round_up(bytes, step);
     if (err == CU_SUCCESS) err = g->cu->mem_import(&out->handle, (void *)(uintptr_t)fd, CU_HANDLE_DESCRIPTOR);
     if (err != CU_SUCCESS) return dqi_cuda_check(err, what, "cuMemImportFromShareableHandle", diag);
     out->bytes = bytes;

@@ -22,8 +22,8 @@ void dqi_gpu_memory_free(dqi_gpu_memory *m);
 int dqi_gpu_memory_share(const dqi_gpu_memory *m, dqi_gpu *with, const char *what, dq_diag *diag);
 // Exports it as a file descriptor, which the caller closes. NOT_SUPPORTED: the GPU cannot export.
 int dqi_gpu_memory_export(const dqi_gpu_memory *m, int *fd, const char *what, dq_diag *diag);
-// Maps an allocation of that size exported by another process, at an address chosen by the driver. The caller
-// keeps fd.
+// Maps an allocation of that size, rounded up to the GPU's granularity, exported by another process, at an
+// address chosen by the driver. The caller keeps fd.
 int dqi_gpu_memory_import(dqi_gpu *g, int fd, uint64_t bytes, dqi_gpu_memory *out, const char *what,
                           dq_diag *diag);
 

@@ -20,6 +20,7 @@
 typedef struct allocation {
     dqi_gpu_memory memory;
     const dqi_cufile *files; // cuFile, if it has registered the memory; NULL
+    bool bound;              // memory of the application
 } allocation;
 
 struct dqi_cuda_memory {
@@ -66,7 +67,7 @@ static int allocate(dqi_gpu *g, uint64_t bytes, dqi_gpu_memory *m, const char *w
 static void give_back(allocation *a) {
     if (a->files && dqi_gpu_enter(a->memory.gpu) == CU_SUCCESS)
         a->files->memory_deregister((void *)(uintptr_t)a->memory.at);
-    dqi_gpu_memory_free(&a->memory);
+    if (!a->bound) dqi_gpu_memory_free(&a->memory);
     *a = (allocation){0};
 }
 
@@ -101,6 +102,13 @@ void dqi_cuda_share_regions(dq_session *s) {
     }
 }
 
+// Takes the memory of the application that the region is bound to.
+static int take(const dqi_bound *b, allocation *to) {
+    *to =
+        (allocation){.memory = {.gpu = b->gpu, .at = (uintptr_t)b->device, .bytes = b->bytes}, .bound = true};
+    return DQ_OK;
+}
+
 static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
     dqi_core *core = dqi_core_of(s);
     dq_region *r = core->regions[k];
@@ -110,17 +118,18 @@ static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
     if (!g) return DQ_NOT_SUPPORTED;
     if (r->conf.kind == DQ_KIND_DEVICE && g->info.integrated) r->gpu = g;
     if (r->cpu) return DQ_OK;
-    int err = allocate(g, dqi_region_bytes(r), &core->cuda->regions[k].memory, what, diag);
+    allocation *a = &core->cuda->regions[k];
+    int err = r->bound ? take(r->bound, a) : allocate(g, dqi_region_bytes(r), &a->memory, what, diag);
     r->gpu = g;
-    r->device = (uint8_t *)(uintptr_t)core->cuda->regions[k].memory.at; // not a CPU address
+    r->device = (uint8_t *)(uintptr_t)a->memory.at; // not a CPU address
     if (err == DQ_OK && r->whole) {
         core->cuda->heads[k] = (size_t)r->conf.num_bufs * DQ_HEAD;
         err = dqi_pinned_new(g, &core->cuda->heads[k], &r->heads, what, diag);
     }
     if (err == DQ_OK)
-        dqi_note(s, "memory region %s: %llu MiB of GPU %d (%s)", r->conf.name,
-                 (unsigned long long)(core->cuda->regions[k].memory.bytes >> 20), g->info.number,
-                 g->info.name);
+        dqi_note(s, "memory region %s: %llu MiB of GPU %d (%s)%s", r->conf.name,
+                 (unsigned long long)(a->memory.bytes >> 20), g->info.number, g->info.name,
+                 r->bound ? ": memory of the application" : "");
     return err;
 }
 

@@ -85,6 +85,9 @@ int dq_session_new(const dq_session_conf *conf, dq_session **out, dq_diag *diag)
 
 int dq_iface_add(dq_session *s, const dq_iface_conf *conf, dq_iface **out, dq_diag *diag);
 int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag);
+// Computes the sizes and places of the regions as dq_session_open does, and checks the memory that they are
+// bound to, without allocating memory. dq_region_read returns them. The session must be closed afterwards.
+int dq_session_measure(dq_session *s, dq_diag *diag);
 // Allocates the arena and opens the engines (sockets are bound); no packet moves yet. May resolve host names:
 // blocks.
 int dq_session_open(dq_session *s, dq_diag *diag);

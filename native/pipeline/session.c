@@ -155,8 +155,9 @@ int dqi_queue_open(dq_queue *q, dq_diag *diag) {
     if (regions) q->bursts = dqi_burst_pool_new(q->session, n, q->conf.batch_size, q->conf.n_regions);
     bool ok = (q->bursts || !regions) && (rx || dqi_ring_init(&q->tx.ring, n));
     bool packs = q->iface->ops->copies, leaves = packs || q->iface->ops->leaves;
-    if (ok && !rx && regions && leaves && !q->session->core.open &&
-        dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
+    // What an application's own memory has from an earlier packet may have been overwritten by it.
+    leaves &= regions && !q->session->core.open && !q->conf.regions[0]->bound;
+    if (ok && !rx && leaves && dqi_region_uses(q->session, q->conf.regions[0], NULL) == 1) {
         if (packs) dqi_region_ascend(q->conf.regions[0]);
         q->tx.stamped.packs = packs;
         q->tx.stamped.first = q->conf.regions[0]->first_id;
@@ -244,9 +245,8 @@ static void pin_regions(dq_session *s) {
         }
 }
 
-int dq_session_open(dq_session *s, dq_diag *diag) {
-    if (s->state != DQI_NEW || s->core.base)
-        return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
+// Determines where regions lie and what else engines need; returns the alignment of buffers.
+static uint32_t plan_regions(dq_session *s) {
     uint32_t align = DQI_MIN_ALIGN;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
@@ -256,7 +256,19 @@ int dq_session_open(dq_session *s, dq_diag *diag) {
         if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
     pin_regions(s);
     dqi_cuda_share_regions(s);
-    int err = dqi_arena_open(s, align, diag);
+    return align;
+}
+
+int dq_session_measure(dq_session *s, dq_diag *diag) {
+    if (s->state != DQI_NEW || s->core.base)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
+    return dqi_arena_measure(s, plan_regions(s), diag);
+}
+
+int dq_session_open(dq_session *s, dq_diag *diag) {
+    if (s->state != DQI_NEW || s->core.base)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "session: opened before");
+    int err = dqi_arena_open(s, plan_regions(s), diag);
     if (err == DQ_OK && hurried(s)) err = dqi_arena_touch(s, diag);
     if (err == DQ_OK) err = dqi_cuda_open_regions(s, diag);
     if (err == DQ_OK) err = picks_open(s, diag);

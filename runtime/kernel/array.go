@@ -63,6 +63,9 @@ func (a *Array) String() string {
 	return fmt.Sprintf("array of %s %s (%s)", shapeText(a.Shape), a.Type.Name, a.Kind)
 }
 
+// Native returns the array's memory, valid while the array is referenced.
+func (a *Array) Native() native.Array { return a.native }
+
 // Index returns the position of an element given its indices from 0.
 func (a *Array) Index(at []int) (int, error) {
 	if len(at) != len(a.Shape) {

@@ -16,8 +16,8 @@ import (
 // not advance.
 const virtualRate = 100e9
 
-// build creates the native session of the configuration.
-func (s *Session) build(plan preflight.CorePlan) error {
+// assemble creates the native session of the configuration, without opening it.
+func (s *Session) assemble(plan preflight.CorePlan) error {
 	lb := &s.cfg.Loopback
 	conf := native.SessionConf{
 		Virtual:       s.Virtual(),
@@ -51,6 +51,14 @@ func (s *Session) build(plan preflight.CorePlan) error {
 		if err := s.addInterface(i, plan); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// build creates and opens the native session of the configuration.
+func (s *Session) build(plan preflight.CorePlan) error {
+	if err := s.assemble(plan); err != nil {
+		return err
 	}
 	if err := s.native.Open(); err != nil {
 		return fmt.Errorf("%s: %w", s.cfg.File, err)
@@ -100,6 +108,9 @@ func regionConf(r *spec.MemoryRegion) native.RegionConf {
 
 func (s *Session) addRegion(r *spec.MemoryRegion) error {
 	n, err := s.native.AddRegion(regionConf(r))
+	if b, ok := s.env.Bindings[r.Name]; ok && err == nil {
+		err = b.bind(n, r.Name)
+	}
 	s.regions = append(s.regions, &Region{s: s, spec: r, native: n})
 	return err
 }

@@ -160,6 +160,21 @@ func (b *Burst) Lengths(seg int) ([]uint32, error) {
 	return b.view.Lengths(seg), nil
 }
 
+// Offsets returns where each packet's segment begins, in bytes from the start of its memory region, and the region's name; empty: a region of the
+// engine's own.
+func (b *Burst) Offsets(seg int) (offsets []uint64, region string, err error) {
+	if err := b.checkPacket(seg, 0); err != nil && b.view.N > 0 {
+		return nil, "", err
+	}
+	offsets, in := b.native.Offsets(&b.view, seg)
+	for _, r := range b.s.regions {
+		if r.native == in {
+			region = r.Name()
+		}
+	}
+	return offsets, region, nil
+}
+
 // FlowIDs returns the packets' flow ids, 0: none. The slice is valid while the burst lives.
 func (b *Burst) FlowIDs() []uint32 { return b.view.Flows() }
 

@@ -10,8 +10,10 @@ func (e *StorageError) Error() string { return e.Err.Error() }
 // Unwrap returns the underlying error.
 func (e *StorageError) Unwrap() error { return e.Err }
 
-// DeviceError reports the failure of a stage, a queue, or a persistent kernel, caused by a device or by itself.
+// DeviceError reports the failure of a stage, a queue, or a persistent kernel, caused by a device or by itself, or the loss of memory that a region is
+// bound to.
 type DeviceError struct {
+	Region    string // empty: one of the others
 	Stage     string // empty: a queue,
 	Queue     string // or a kernel
 	Kernel    string
@@ -23,6 +25,9 @@ func (e *DeviceError) Error() string {
 	if e.Abandoned {
 		return fmt.Sprintf("stage %s did not end: for 5 s its device took nothing of what it held, which is lost; "+
 			"hint: check the disk, the GPU, or the network that it waits for", e.Stage)
+	}
+	if e.Region != "" {
+		return fmt.Sprintf("memory region %s: %s", e.Region, e.Why)
 	}
 	if e.Kernel != "" {
 		return fmt.Sprintf("kernel %s: %s", e.Kernel, e.Why)
@@ -57,15 +62,20 @@ func (st *Stage) deviceError() error {
 	return nil
 }
 
-// queueError returns the first device error of the session's queues, or nil. The lock must be held.
+// queueError returns the first device error of the session's memory and queues, or nil. The lock must be held.
 func (s *Session) queueError() error {
+	for _, r := range s.regions {
+		if why := r.native.Lost(); why != "" {
+			return &DeviceError{Region: r.Name(), Why: why}
+		}
+	}
 	if queue, why := s.native.Failure(); queue != "" {
 		return &DeviceError{Queue: queue, Why: why}
 	}
 	return nil
 }
 
-// UsesDevices reports whether a GPU accesses memory of the session or a kernel uses it, so that DeviceError may return an error. It may be called
+// UsesDevices reports whether a GPU accesses memory of the session, a kernel uses it or another process owns a part of it, so that DeviceError may return an error. It may be called
 // from any goroutine.
 func (s *Session) UsesDevices() bool { return s.devices.Load() }
 

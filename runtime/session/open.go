@@ -13,7 +13,8 @@ type Env struct {
 	Scheduler *task.Scheduler
 	Owner     *task.Task // opens and closes the session; nil: no task
 	Cores     preflight.Cores
-	Program   Program // for manifests
+	Program   Program            // for manifests
+	Bindings  map[string]Binding // memory of the application, by region
 }
 
 // Program identifies the program that created the files of a session.
@@ -27,13 +28,7 @@ type Program struct {
 // returned together as an *OpenError; an engine's error is returned alone, with its position. It may resolve host names, so it blocks.
 func Open(cfg *spec.Config, env Env) (*Session, error) {
 	faults := preflight.Check(cfg)
-	s := &Session{
-		cfg:     cfg,
-		env:     env,
-		unnamed: map[string]int{},
-		claims:  map[string]output.Claim{},
-	}
-	s.devices.Store(preflight.UsesGPU(cfg))
+	s := newSession(cfg, env)
 	var plan preflight.CorePlan
 	if !s.Virtual() {
 		var more []spec.Issue
@@ -43,6 +38,9 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 	}
 	if len(faults) > 0 {
 		return nil, &preflight.OpenError{Issues: faults}
+	}
+	if err := checkBindings(cfg, env.Bindings); err != nil {
+		return nil, err
 	}
 	if err := s.build(plan); err != nil {
 		s.native.Close()
@@ -55,6 +53,17 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 	s.startNS = s.native.StartTime()
 	s.startRSS = stats.ReadProcess(0).RSS
 	return s, nil
+}
+
+func newSession(cfg *spec.Config, env Env) *Session {
+	s := &Session{
+		cfg:     cfg,
+		env:     env,
+		unnamed: map[string]int{},
+		claims:  map[string]output.Claim{},
+	}
+	s.devices.Store(preflight.UsesGPU(cfg) || len(env.Bindings) > 0)
+	return s
 }
 
 // stepper returns the session for the scheduler, or nil on the real clock.

@@ -3,34 +3,12 @@
 local daqiri = require "daqiri"
 local core = require "daqiri.api.core"
 local connection = require "daqiri.api.connection"
+local configuration = require "daqiri.api.configuration"
+local memory = require "daqiri.api.memory"
 
 local M = {}
 
--- message returns an error's text without a position in these files.
-local function message(err) return (tostring(err):gsub("^stdlib/[^:]*:%d+: ", "")) end
-
--- parsed parses a configuration and returns a status, the result, and an error message.
-local function parsed(source)
-  local ok, config = pcall(daqiri.parse, source)
-  if ok then return "SUCCESS", config end
-  return "INVALID_PARAMETER", nil, message(config)
-end
-
--- as_text makes daqiri.open treat a string as YAML, regardless of its content.
-local function as_text(yaml) return yaml .. "\n" end
-
-local function is_file(name)
-  local f = io.open(name, "rb")
-  if f then f:close() end
-  return f ~= nil
-end
-
--- source returns the name of an existing or YAML file unchanged, and other strings as YAML text, also on one line.
-local function source(text)
-  local yaml_file = text:lower():find("%.ya?ml$") or is_file(text)
-  if text:find("\n", 1, true) or not yaml_file and text:find("[{:]") then return as_text(text) end
-  return text
-end
+local message, parsed, as_text, source = configuration.message, configuration.parsed, configuration.as_text, configuration.source
 
 -- queues returns the entries of a port's queues of one direction.
 local function queues(port, list)
@@ -82,12 +60,15 @@ local function forget()
   core.resources = nil
 end
 
--- open opens and starts the session: all queues are usable when it returns SUCCESS.
-local function open(config)
+-- open opens and starts the session: all queues are usable when it returns SUCCESS. Regions named in bindings use memory of the application.
+local function open(config, bindings)
   if core.session then return "INTERNAL_ERROR", "daqiri_init was called before: shutdown comes first" end
-  local status, _, text = parsed(config)
+  local status, _, text, plan = parsed(config)
   if status ~= "SUCCESS" then return status, text end
-  local ok, s = pcall(daqiri.open, config)
+  local bound
+  status, bound, text = memory.bound(config, plan, bindings)
+  if status ~= "SUCCESS" then return status, text end
+  local ok, s = pcall(daqiri.open, config, { bindings = bound })
   if not ok then return "INTERNAL_ERROR", message(s) end
   local ready, err = pcall(function()
     local sizes = sizes_of(s.config)
@@ -108,34 +89,48 @@ local function needs_string(v, name)
   if type(v) ~= "string" then core.misuse("%s expects a string, got a %s", name, type(v)) end
 end
 
-function M.daqiri_init(config)
+function M.daqiri_init(config, bindings)
   if config == nil then return "NULL_PTR", "the configuration is nil" end
-  return open(type(config) == "string" and source(config) or config)
+  return open(type(config) == "string" and source(config) or config, bindings)
 end
 
-function M.daqiri_init_from_yaml_string(yaml)
+function M.daqiri_init_from_yaml_string(yaml, bindings)
   needs_string(yaml, "daqiri_init_from_yaml_string")
-  return open(as_text(yaml))
+  return open(as_text(yaml), bindings)
 end
 
-function M.daqiri_init_from_yaml_file(path)
+function M.daqiri_init_from_yaml_file(path, bindings)
   needs_string(path, "daqiri_init_from_yaml_file")
-  return open(path)
+  return open(path, bindings)
+end
+
+-- get_memory_region_requirements returns a status and, by region, kind, slot_size, num_bufs, capacity and alignment (and headroom), in bytes.
+function M.get_memory_region_requirements(config)
+  if config == nil then return "NULL_PTR", nil, "the configuration is nil" end
+  return memory.requirements(type(config) == "string" and source(config) or config)
+end
+
+M.ExternalMemoryRegion = memory.ExternalMemoryRegion
+
+-- written returns a status, the configuration as it is written, and an error message.
+local function written(from)
+  local status, config, text = parsed(from)
+  return status, config, text
 end
 
 function M.parse_network_config(text)
   needs_string(text, "parse_network_config")
-  return parsed(source(text))
+  return written(source(text))
 end
 
 function M.parse_network_config_from_yaml_string(yaml)
   needs_string(yaml, "parse_network_config_from_yaml_string")
-  return parsed(as_text(yaml))
+  return written(as_text(yaml))
 end
 
 function M.parse_network_config_from_yaml_file(path)
   needs_string(path, "parse_network_config_from_yaml_file")
-  return parsed(path)
+  return written(path)
 end
 
 -- shutdown ends the session in order. Bursts of the program become invalid.

@@ -37,12 +37,18 @@ static int loop_mac(const dq_iface *i, uint8_t mac[6]) {
 
 // ---- receive ----------------------------------------------------------------------------------------------
 
+// Whether buffers of one region may be received in place of the other's. Packets for memory of the
+// application go into it.
+static bool alike(const dq_region *from, const dq_region *to) {
+    return from->conf.kind == to->conf.kind && from->conf.buf_size == to->conf.buf_size &&
+           (from == to || (!from->bound && !to->bound));
+}
+
 static bool same_shape(const dq_queue *q, const dq_burst *b) {
     if (b->nseg != q->conf.n_regions || b->grown || !dqi_burst_detachable(b)) return false;
     for (uint32_t s = 0; s < b->nseg; s++) {
         const dq_region *from = dqi_buf_region(q->session, b->bufs[s][0]), *to = q->conf.regions[s];
-        if (!from || from->conf.kind != to->conf.kind || from->conf.buf_size != to->conf.buf_size)
-            return false;
+        if (!from || !alike(from, to)) return false;
     }
     return true;
 }
@@ -202,10 +208,10 @@ static void report_how(const dq_queue *tx, const dq_iface *to) {
         const dq_queue *rx = to->rx[k];
         bool same = rx->conf.n_regions == tx->conf.n_regions;
         for (uint32_t s = 0; same && s < rx->conf.n_regions; s++)
-            same = rx->conf.regions[s]->conf.kind == tx->conf.regions[s]->conf.kind &&
-                   rx->conf.regions[s]->conf.buf_size == tx->conf.regions[s]->conf.buf_size;
+            same = alike(tx->conf.regions[s], rx->conf.regions[s]);
         dqi_note(tx->session, "%s.%s to %s.%s: %s", tx->iface->conf.name, tx->conf.name, to->conf.name,
-                 rx->conf.name, same ? "by reference" : "copy: the memory regions differ in kind or size");
+                 rx->conf.name,
+                 same ? "by reference" : "copy: the memory regions differ in kind, size or owner");
     }
 }
 

@@ -37,6 +37,11 @@ static int add_piece(dqi_worker_kit *kit, const dqi_gpu_memory *m, const char *w
 
 static int add_region(dqi_worker_kit *kit, const dq_gn *g, uint32_t row, dq_diag *diag) {
     const dq_region *r = g->bound[row];
+    if (r->bound)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "%s: a persistent kernel can't use region %s, which is bound to memory of the "
+                        "application",
+                        g->what, r->conf.name);
     if (!r->cpu) return add_piece(kit, dqi_cuda_memory_of(r), g->what, &kit->plan.gpu.of_row[row], diag);
     add_map(&kit->plan, dqi_worker_region(g->session, r, r->huge ? DQI_FILE_HUGE : DQI_FILE_SMALL));
     return DQ_OK;

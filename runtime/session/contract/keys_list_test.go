@@ -44,7 +44,8 @@ var keysSeen = map[string]string{
 	"TestGnEngines":                "Config.Engine Interface.Address",
 	"TestScripts":                  "Queue.TxKernel",
 	"TestReplayRoundTrip":          "Replay.Speed Replay.RateBPS Replay.PPS Replay.Loops",
-	"TestOpenRefuses":              "Loopback.Mode MemoryRegion.Kind MemoryRegion.Owned Reorder.ReorderType Reorder.ReorderEngine",
+	"TestOwnedMemory":              "MemoryRegion.Owned",
+	"TestOpenRefuses":              "Loopback.Mode MemoryRegion.Kind Reorder.ReorderType Reorder.ReorderEngine",
 
 	"- says which form of the file it is":                                "Config.Version Config.StreamType",
 	"- where something stands, or came from":                             "Pos.File Pos.Line Pos.Column Source.Pos Source.Path Config.File MemoryRegion.Declared Queue.DefaultTimeout",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -101,4 +102,35 @@ func TestOpenReportsAllObstacles(t *testing.T) {
 	if !errors.As(err, &refused) || len(refused.Issues) != 2 {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestOwnedMemory: a region without memory of its own is a valid configuration, which opens with a binding alone.
+func TestOwnedMemory(t *testing.T) {
+	text := fill(map[string]string{"REGIONS": "- {name: mine, kind: host, affinity: 0, num_bufs: 64, buf_size: 2048, owned: false}"})
+	cfg, _, err := spec.ParseText("rx.yaml", text, spec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if obstacles := preflight.Obstacles(cfg); len(obstacles) > 0 {
+		t.Error(obstacles)
+	}
+	env := session.Env{Scheduler: task.NewScheduler()}
+	needs, err := session.Requirements(cfg, env)
+	if err != nil || len(needs) != 2 || needs[1].Name != "mine" || needs[1].Capacity < int64(needs[1].NumBufs*needs[1].SlotSize) {
+		t.Fatalf("%+v, %v", needs, err)
+	}
+	_, err = session.Open(cfg, env)
+	if session.StatusName(err) != "INVALID_PARAMETER" || !strings.Contains(err.Error(), "rx.yaml:9:75: memory_regions[1].owned: cannot open memory region mine: ") {
+		t.Errorf("without a binding: %v", err)
+	}
+	array, err := kernel.NewArray("host", "uint8", []int{int(needs[1].Capacity)}, session.HostGPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Bindings = map[string]session.Binding{"mine": {Array: array, Bytes: -1}}
+	s, err := session.Open(cfg, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
 }

@@ -117,20 +117,11 @@ func Check(cfg *spec.Config) []spec.Issue {
 	if len(cfg.Interfaces) == 0 {
 		c.errorf(cfg.Source, "interfaces: there is none to open")
 	}
-	for _, r := range cfg.MemoryRegions {
-		c.region(r)
-	}
 	for _, i := range cfg.Interfaces {
 		c.iface(i)
 	}
 	c.endpoints()
 	return c.issues
-}
-
-func (c *checker) region(r *spec.MemoryRegion) {
-	if !r.Owned {
-		c.errorf(r.Key("owned"), "externally owned memory is not supported")
-	}
 }
 
 func (c *checker) iface(i *spec.Interface) {

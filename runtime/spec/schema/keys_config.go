@@ -115,7 +115,7 @@ memory_regions:
 		Words: "How long a packet, or its segment in this region, can be. Longer ones are dropped as `too_long`."},
 	Key{Name: "access", Type: TypeList, Items: TypeChoice, Choices: []string{"local", "rdma_read", "rdma_write"}, Default: []string{"local"}, Where: "roce",
 		Words: "What peers may do with the memory. `rdma_read` and `rdma_write` are warned of where no interface is a `roce://` endpoint."},
-	Key{Name: "owned", Type: TypeBoolean, Default: true, Words: "Whether the session allocates the memory. `false` can't be opened in this version."},
+	Key{Name: "owned", Type: TypeBoolean, Default: true, Words: "Whether the session may allocate the memory. With `false` the open needs a binding to memory of the application."},
 )
 
 // KindsFor returns the kinds of memory that a processor, cpu or gpu, can access; all for "".

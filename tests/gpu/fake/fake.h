@@ -20,6 +20,16 @@
 typedef struct cu_event_s *cu_event;
 typedef struct cu_graph_s *cu_graph, *cu_graph_exec;
 
+// Memory on a GPU, at an address.
+typedef struct fake_memory {
+    uint64_t at, bytes; // of the whole range; bytes 0: not a GPU's
+    int fd, gpu;
+    bool gpudirect, dmabuf; // what the driver offers
+} fake_memory;
+fake_memory fake_memory_at(uint64_t at);
+// Returns the GPU of an allocation, to be set, and its file.
+int *fake_place(uint64_t handle, int **fd);
+
 // A launch of a user's kernel.
 typedef struct user_launch {
     const dqi_host_kernel *kernel; // NULL: none
@@ -94,5 +104,11 @@ static inline int64_t fake_now_ns(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
+
+// Calls of fake_cuda.c for the other files.
+int cuMemImportFromShareableHandle(uint64_t *handle, void *os_handle, int type);
+int cuMemAddressReserve(cu_ptr *at, size_t bytes, size_t align, cu_ptr wish, unsigned long long flags);
+int cuMemMap(cu_ptr at, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags);
+int cuMemFree_v2(cu_ptr at);
 
 #endif

@@ -14,6 +14,7 @@
 //   hang=N        the N-th launch never ends
 //   version=12040 the driver's
 //   dmabuf=1      memory can be had as a DMA-BUF
+//   gpudirect=1   devices can access pointers to it
 //   major=8       of the GPUs' compute capability
 //   reach=1       a GPU can access the memory of another one, once it is allowed to
 //   counts=FILE   numbers of 64 bits that the process keeps there: launches of kernels, moves and bytes that
@@ -34,8 +35,10 @@
 #define BAD_PTX    218
 
 static struct {
-    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major, dmabuf, reach;
-} conf = {.gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1, .major = 8, .reach = 1};
+    uint64_t gpus, mib, delay_us, seed, fail, trap, hang, version, peer, integrated, major, dmabuf, gpudirect,
+        reach;
+} conf = {
+    .gpus = 1, .mib = 4096, .seed = 1, .version = 12040, .peer = 1, .major = 8, .gpudirect = 1, .reach = 1};
 
 _Atomic int fake_broken;
 static pthread_rwlock_t working = PTHREAD_RWLOCK_INITIALIZER; // read: a stream reads or writes memory
@@ -69,13 +72,13 @@ static void configure(void) {
     const struct {
         const char *name;
         uint64_t *to;
-    } keys[] = {{"gpus", &conf.gpus},         {"mib", &conf.mib},
-                {"delay_us", &conf.delay_us}, {"seed", &conf.seed},
-                {"fail", &conf.fail},         {"trap", &conf.trap},
-                {"hang", &conf.hang},         {"version", &conf.version},
-                {"peer", &conf.peer},         {"integrated", &conf.integrated},
-                {"major", &conf.major},       {"dmabuf", &conf.dmabuf},
-                {"reach", &conf.reach}};
+    } keys[] = {{"gpus", &conf.gpus},           {"mib", &conf.mib},
+                {"delay_us", &conf.delay_us},   {"seed", &conf.seed},
+                {"fail", &conf.fail},           {"trap", &conf.trap},
+                {"hang", &conf.hang},           {"version", &conf.version},
+                {"peer", &conf.peer},           {"integrated", &conf.integrated},
+                {"major", &conf.major},         {"dmabuf", &conf.dmabuf},
+                {"gpudirect", &conf.gpudirect}, {"reach", &conf.reach}};
     for (char *one; (one = strsep(&rest, ",")) != NULL;) {
         char *value = strchr(one, '=');
         if (!value) continue;
@@ -111,6 +114,7 @@ typedef struct allocation {
     int fd;
     uint64_t bytes;
     bool others; // another process made it
+    int gpu;
 } allocation;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -174,7 +178,7 @@ int cuMemCreate(uint64_t *handle, size_t bytes, const cu_allocation_prop *prop, 
     int err = used + bytes > conf.mib << 20 ? CU_ERROR_OUT_OF_MEMORY : CU_SUCCESS;
     if (err == CU_SUCCESS) {
         uint64_t k = free_allocation();
-        allocations[k] = (allocation){memfd_create("fake-gpu", MFD_CLOEXEC), bytes, false};
+        allocations[k] = (allocation){memfd_create("fake-gpu", MFD_CLOEXEC), bytes, false, prop->location.id};
         if (ftruncate(allocations[k].fd, (off_t)bytes) != 0) abort();
         used += bytes;
         *handle = k + 1;
@@ -239,11 +243,23 @@ int cuMemUnmap(cu_ptr at, size_t bytes) {
     return err;
 }
 
-int cuMemExportToShareableHandle(void *out, uint64_t handle, int type, unsigned long long flags) {
-    (void)flags;
-    if (type != CU_HANDLE_DESCRIPTOR) return INVALID;
-    *(int *)out = dup(allocations[handle - 1].fd);
-    return OK_OR_BROKEN(CU_SUCCESS);
+fake_memory fake_memory_at(uint64_t at) {
+    pthread_mutex_lock(&lock);
+    const range *r = find(at);
+    fake_memory m = {.fd = -1, .gpudirect = conf.gpudirect != 0, .dmabuf = conf.dmabuf != 0};
+    if (r && r->device) {
+        m.at = r->at;
+        m.bytes = r->bytes;
+        m.fd = allocations[r->handle - 1].fd;
+        m.gpu = allocations[r->handle - 1].gpu;
+    }
+    pthread_mutex_unlock(&lock);
+    return m;
+}
+
+int *fake_place(uint64_t handle, int **fd) {
+    *fd = &allocations[handle - 1].fd;
+    return &allocations[handle - 1].gpu;
 }
 
 int cuMemImportFromShareableHandle(uint64_t *handle, void *os_handle, int type) {
@@ -252,21 +268,10 @@ int cuMemImportFromShareableHandle(uint64_t *handle, void *os_handle, int type) 
     if (type != CU_HANDLE_DESCRIPTOR || fstat(fd, &file) != 0) return INVALID;
     pthread_mutex_lock(&lock);
     uint64_t k = free_allocation();
-    allocations[k] = (allocation){fcntl(fd, F_DUPFD_CLOEXEC, 0), (uint64_t)file.st_size, true};
+    allocations[k] = (allocation){fcntl(fd, F_DUPFD_CLOEXEC, 0), (uint64_t)file.st_size, true, 0};
     *handle = k + 1;
     pthread_mutex_unlock(&lock);
     return OK_OR_BROKEN(CU_SUCCESS);
-}
-
-// What stands for a DMA-BUF: the file behind the memory, from its beginning.
-int cuMemGetHandleForAddressRange(void *out, cu_ptr at, size_t bytes, int type, unsigned long long flags) {
-    pthread_mutex_lock(&lock);
-    const range *r = find(at);
-    bool may = conf.dmabuf && type == CU_RANGE_DMA_BUF && flags == 0 && r && r->device && r->at == at &&
-               bytes > 0 && bytes % 4096 == 0 && bytes <= r->bytes;
-    if (may) *(int *)out = dup(allocations[r->handle - 1].fd);
-    pthread_mutex_unlock(&lock);
-    return OK_OR_BROKEN(may ? CU_SUCCESS : INVALID);
 }
 
 int cuMemAlloc_v2(cu_ptr *at, size_t bytes) {

@@ -2,6 +2,7 @@
 // in. The kernels are functions of this file. Launches on the host: runtime/kernel.
 #include "../../gpu/fake/fake_cuda.c"
 #include "../../gpu/fake/fake_error.c"
+#include "../../gpu/fake/fake_handles.c"
 #include "../../gpu/fake/fake_time.c"
 #include "../../gpu/fake/fake_user.c"
 

@@ -4,6 +4,7 @@
 // which the GPU is lost run in children of their own: it stays lost.
 #include "../../gpu/fake/fake_cuda.c"
 #include "../../gpu/fake/fake_error.c"
+#include "../../gpu/fake/fake_handles.c"
 #include "../../gpu/fake/fake_time.c"
 #include "../../gpu/fake/fake_user.c"
 

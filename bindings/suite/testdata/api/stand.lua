@@ -266,7 +266,7 @@ M.args = {
   burst = {
     checksums = function() return { {}, { 1 } } end, column = function() return { { "len" }, { { bit_offset = 0, bit_width = 64 } }, { "len // 8" } } end,
     count = function() return { { "len > 0" } } end, fill = function(x) return { { x.template } } end, prepend = function(x) return { { x.template } } end, flow_ids = none,
-    free = function() return { { { packet = 1 } }, { { segment = 1 } }, { { packet = 2, segment = 1 } }, {} } end, keep = none, lengths = function() return { {}, { 1 } } end,
+    free = function() return { { { packet = 1 } }, { { segment = 1 } }, { { packet = 2, segment = 1 } }, {} } end, keep = none, lengths = function() return { {}, { 1 } } end, offsets = function() return { {}, { 1 } } end,
     packet = function() return { { 1 }, { 4 } } end, peer = function() return { {}, { 1 } } end, rx_timestamps = function() return { {}, { "epoch" }, { "session" } } end, select = function() return { { "len >= 0" }, { "len > 1e6" } } end,
     set = function() return { { { { at = "start", bit_offset = 128, bit_width = 32, value = 7 } } } } end,
     set_lengths = function() return { { 50 }, { 512 }, { 513 }, { 0 } } end,

@@ -1,0 +1,62 @@
+-- Regions in memory of the application: requirements, bindings of daqiri.open, and where packets are.
+local daqiri, t = require "daqiri", require "check"
+
+local function queue(name, region) return { name = name, id = 0, cpu_core = -1, batch_size = 16, memory_regions = { region } } end
+local function region(name, owned) return { name = name, kind = "host", affinity = 0, num_bufs = 64, buf_size = 2000, owned = owned } end
+local virtual = select(2, daqiri.open():clock()) == "virtual"
+local config = { version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = virtual and "virtual" or "real" },
+  memory_regions = { region("out"), region("mine", false) },
+  interfaces = { { name = "a", address = "a", tx = { queues = { queue("tx", "out") } } },
+    { name = "b", address = "b", rx = { queues = { queue("rx", "mine") } } } } }
+local needs = daqiri.memory_requirements(config)
+local need = needs.mine
+t.equal(need.kind, "host")
+t.equal(needs.out.num_bufs, 64)
+local pages = 2 * need.capacity / need.alignment
+local memory = daqiri.array{ kind = "host", type = "uint8", shape = { pages, need.alignment } }
+
+-- what the options say
+local function refused(words, binding) t.raises(words, daqiri.open, config, { bindings = { mine = binding } }) end
+t.raises("a table of regions expected, got the number 3", daqiri.open, config, { bindings = 3 })
+t.raises("names of regions expected, got the number 1", daqiri.open, config, { bindings = { memory } })
+refused("region mine: an array or a table expected, got the number 7", 7)
+refused("unknown option 'files' (did you mean 'file'?)", { files = "x" })
+refused("array", {})
+refused("array", { array = memory, fd = 3 })
+refused("an array expected, got the number 1", { array = 1 })
+refused("the name of a POSIX shared memory object expected", { shm = "/a/b" })
+refused("the 64 bytes of a handle expected, got 3", { cuda_ipc = "abc" })
+refused("its memory has no bytes", { array = memory, bytes = 0 })
+refused("cannot bind memory region mine: /dev/shm/daqiri-none: No such file or directory", { shm = "/daqiri-none" })
+t.raises("owned: cannot open memory region mine: owned is false, and there is no binding for it", daqiri.open, config)
+local none, status, text = daqiri.memory_requirements(config, { bindings = { mine = { array = memory, offset = need.alignment / 2 } } })
+t.equal(none, nil)
+t.equal(status, "INVALID_PARAMETER")
+assert(text:find("is not a multiple of", 1, true), text)
+
+-- packets are in the array, behind the offset, where b:offsets has them
+local s = daqiri.open(config, { bindings = { mine = { array = memory, offset = need.capacity } } })
+local seen = 0
+s:rx_queue("b"):on_burst(function(b)
+  local offsets, name = b:offsets()
+  t.equal(name, "mine")
+  for i = 1, b.n do
+    local at = need.capacity + offsets[i]
+    t.equal(offsets[i] % need.slot_size, need.headroom)
+    t.equal(memory:get(math.floor(at / need.alignment) + 1, at % need.alignment + 13), 8) -- the EtherType
+    seen = seen + 1
+  end
+  t.equal(#b:offsets(1), b.n)
+  t.raises("segment", b.offsets, b, 2)
+end)
+local tx = s:tx_queue("a")
+tx:transmit{ template = tx:template{ udp_dst = 7148, payload_bytes = 64 }, count = 40 }
+s:run{ packets = 40, seconds = 20 }
+t.equal(seen, 40)
+s:close()
+
+-- the array outlives the script's reference while a session has it
+local again = daqiri.open(config, { bindings = { mine = memory } })
+memory = nil
+collectgarbage()
+again:close()
