@@ -214,6 +214,7 @@ func TestAPIAbsent(t *testing.T) {
 func TestAPIScripts(t *testing.T) {
 	for _, c := range []struct{ name, script, args string }{
 		{"init", "init.lua", "--dir {{dir}}"},
+		{"memory", "memory.lua", ""},
 		{"loop", "loop.lua", "--clock real"},
 		{"loop/virtual", "loop.lua", "--clock virtual"},
 		{"dynamic flows", "dynflow.lua", "--clock real"},
