@@ -413,7 +413,9 @@ var objectKinds = []string{"qp", "qps", "txq", "rxq", "dma", "rdma", "buffers", 
 var objectDetails = []string{"rx", "offset", "bytes", "count"}
 
 // impliedOps are the operations of transmit rings that an argument needs, where the kernel names none.
-var impliedOps = map[string][]string{"qp": {"send", "put", "get", "add"}, "qps": {"send", "put", "get", "add"}, "rdma": {"send", "put", "get", "add"}, "dma": {"copy"}}
+var impliedOps = map[string][]string{"qp": qpOps, "qps": qpOps, "rdma": qpOps, "dma": {"copy"}}
+
+var qpOps = []string{"send", "put", "get", "add", "cas", "wait"}
 
 // objectArgument returns argument i of k:start from a table, and its object unless it is a number or an array.
 func (k *kernelObject) objectArgument(c *call, o *options, i int, t *lua.LTable, regions map[int]string) (a kernel.Arg, object *session.KernelObject) {

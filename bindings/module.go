@@ -106,7 +106,7 @@ var daqiriModule = []entry{
 		. include? string[]: folders of the headers that 'file' includes with quotes, behind its own folder and the one above
 		. persistent? boolean: it has rings and runs for long ('k:start')
 		. rings? table: of a persistent kernel: 'tx', 'rx', 'semaphores': slots of each (256, 256, 64), powers of two; 'ops': what transmit rings take,
-		  of "send" (the only one by default), "put", "get", "add", "copy"
+		  of "send" (the default), "put", "get", "add", "cas", "copy", "file", "wait"
 		-> kernel
 		Makes a [kernel](kernel.md): NVRTC compiles source for a GPU, the C++ or C compiler for the host, and what they made is kept in the user's cache folder.
 		One of 'src', 'file', 'ptx' and 'library' is needed. A source that doesn't compile raises with the lines of the script. What kernels get, and what the

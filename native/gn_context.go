@@ -49,9 +49,9 @@ func (o GNObject) c() C.dq_gn_object {
 }
 
 // gnOps are the operations of transmit rings by their names in scripts, in the order of gn_op.
-var gnOps = []string{"nop", "send", "put", "get", "add", "copy", "file"}
+var gnOps = []string{"nop", "send", "put", "get", "add", "copy", "file", "cas", "wait"}
 
-var _ = [1]struct{}{}[C.GN_OPS-7] // gnOps is complete
+var _ = [1]struct{}{}[C.GN_OPS-9] // gnOps is complete
 
 // GNOps returns the operations that a transmit ring may accept.
 func GNOps() []string { return gnOps[1:] }

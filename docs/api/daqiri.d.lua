@@ -130,7 +130,7 @@
 ---@field memory? string "host": the host runs it; by default as the session that was opened last, and --memory, say
 ---@field include? string[] folders of the headers that file includes with quotes, behind its own folder and the one above
 ---@field persistent? boolean it has rings and runs for long (k:start)
----@field rings? table of a persistent kernel: tx, rx, semaphores: slots of each (256, 256, 64), powers of two; ops: what transmit rings take, of "send" (the only one by default), "put", "get", "add", "copy"
+---@field rings? table of a persistent kernel: tx, rx, semaphores: slots of each (256, 256, 64), powers of two; ops: what transmit rings take, of "send" (the default), "put", "get", "add", "cas", "copy", "file", "wait"
 
 ---@class (exact) daqiri.daqiri.memory_requirements.options
 ---@field set? table<string, any> as of daqiri.open, like the options that follow

@@ -146,6 +146,18 @@ GN_FN int gn_fetch_add(const gn_tx *q, gn_u64 at, gn_u64 value, gn_u64 result, g
     return err;
 }
 
+// Compares and swaps, waits, and returns the previous value; as gn_fetch_add.
+GN_FN int gn_compare_swap(const gn_tx *q, gn_u64 at, gn_u64 compare, gn_u64 value, gn_u64 result,
+                          gn_u64 limit, gn_u64 *was) {
+    const gn_u64 *p = (const gn_u64 *)gn_pointer(&q->s, result);
+    gn_slot s = gn_fill_cas(at, compare, value, &result);
+    gn_u64 ticket;
+    int err = p ? gn_submit(q, GN_BY_THREAD, &s, limit, &ticket) : GN_INVALID;
+    if (err == GN_OK) err = gn_wait(q, ticket, limit);
+    if (err == GN_OK) *was = gn_peek(p);
+    return err;
+}
+
 // Waits until a 64-bit signal in a region, to which a peer adds, is at least `value`.
 GN_FN int gn_wait_signal(const gn_side *s, gn_u64 at, gn_u64 value, gn_u64 limit) {
     const gn_u64 *p = (const gn_u64 *)gn_pointer(s, at);

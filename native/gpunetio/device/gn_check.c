@@ -27,27 +27,38 @@ static const struct {
 #undef X
 };
 
+static gn_u64 stray_inline(const gn_u64 w[GN_TX_WORDS], gn_u32 flags) {
+    gn_u64 bits = (w[1] | w[2] | w[6]) >> 56;
+    return bits | (flags & GN_SIGNAL ? 0 : (w[4] | w[5]) >> 56);
+}
+
 // Returns the bits set in words of this operation with these flags that must be 0.
 static gn_u64 stray(const gn_u64 w[GN_TX_WORDS], gn_u32 op, gn_u32 flags) {
-    gn_u64 bits = w[0] & (op == GN_OP_NOP || op == GN_OP_ADD ? 0xffffffffffffull : 0xffff00000000ull);
+    bool no_bytes = op == GN_OP_NOP || op == GN_OP_ADD || op == GN_OP_CAS || op == GN_OP_WAIT;
+    gn_u64 bits = w[0] & (no_bytes ? 0xffffffffffffull : 0xffff00000000ull);
     for (int k = 1; k < GN_TX_WORDS; k++)
         bits |= w[k] & ops[op].off[k - 1];
     switch (op) {
     case GN_OP_SEND:
         return bits | w[3] >> 32 | (flags & GN_SPLIT ? w[5] >> 32 : w[5] | w[6]);
     case GN_OP_FILE:
+    case GN_OP_WAIT:
         return bits | w[3] >> 32;
     case GN_OP_ADD:
+    case GN_OP_CAS:
         return bits | (flags & GN_RESULT ? 0 : w[6]);
     case GN_OP_PUT:
-        bits |= flags & GN_INLINE ? (w[1] | w[2] | w[6]) >> 56 : w[2] | w[6];
-        return bits | (flags & GN_SIGNAL ? 0 : w[4] | w[5]);
+        if (flags & GN_INLINE) return bits | stray_inline(w, flags);
+        bits |= flags & GN_SIGNAL ? 0 : w[4] | w[5];
+        return bits | (flags & GN_SPLIT ? w[2] >> 32 : w[2] | w[6]);
+    case GN_OP_GET:
+        return bits | (flags & GN_SPLIT ? w[2] >> 32 : w[2] | w[6]);
     }
     return bits;
 }
 
 static void decode_inline(const gn_u64 *w, gn_u8 *data) {
-    static const uint8_t places[3] = {1, 2, 6};
+    static const uint8_t places[5] = {1, 2, 6, 5, 4};
     for (uint32_t k = 0; k < GN_INLINE_BYTES; k++)
         data[k] = (uint8_t)(w[places[k / 7]] >> k % 7 * 8);
 }
@@ -62,10 +73,12 @@ static void decode(const gn_u64 *w, gn_desc *d) {
     d->operand = w[5] | (gn_u64)(d->flags & GN_TOP ? 1 : 0) << 63;
     d->result = w[6];
     bool packet = d->op == GN_OP_SEND || d->op == GN_OP_FILE;
-    d->conn = packet ? (gn_u32)w[3] : 0;
+    bool split = d->flags & GN_SPLIT;
+    d->compare = w[1] | (gn_u64)(d->flags & GN_COMPARED ? 1 : 0) << 63;
+    d->conn = packet || d->op == GN_OP_WAIT ? (gn_u32)w[3] : 0;
     d->time = packet ? w[2] : 0;
-    d->bytes2 = packet ? (gn_u32)w[5] : 0;
-    d->from2 = packet ? w[6] : 0;
+    d->bytes2 = packet ? (gn_u32)w[5] : split ? (gn_u32)w[2] : 0;
+    d->from2 = packet || split ? w[6] : 0;
     if (d->flags & GN_INLINE) decode_inline(w, d->data);
 }
 
@@ -92,10 +105,21 @@ static int check_send(const gn_given *g, const gn_desc *d) {
     return fault;
 }
 
+// Checks the segments of a put or a get, and the remote place of all their bytes.
+static int check_move(const gn_given *g, const gn_desc *d, gn_u32 local, gn_u32 remote) {
+    bool split = d->flags & GN_SPLIT;
+    gn_u64 all = (gn_u64)d->bytes + d->bytes2;
+    if (d->bytes == 0 || all >> 32 || (split && d->bytes2 == 0)) return GN_FAULT_LENGTH;
+    int fault = local ? check_place(g, d->from, d->bytes, local) : GN_FAULT_NONE;
+    if (fault == GN_FAULT_NONE && split) fault = check_place(g, d->from2, d->bytes2, local);
+    return fault == GN_FAULT_NONE ? check_place(g, d->to, all, GN_REMOTE | remote) : fault;
+}
+
 static int check_put(const gn_given *g, const gn_desc *d) {
-    if (d->bytes == 0 || (d->flags & GN_INLINE && d->bytes > GN_INLINE_BYTES)) return GN_FAULT_LENGTH;
-    int fault = d->flags & GN_INLINE ? GN_FAULT_NONE : check_place(g, d->from, d->bytes, GN_READ);
-    if (fault == GN_FAULT_NONE) fault = check_place(g, d->to, d->bytes, GN_REMOTE | GN_WRITE);
+    bool in_slot = d->flags & GN_INLINE;
+    if (in_slot && d->bytes > (d->flags & GN_SIGNAL ? GN_INLINE_SIGNAL : GN_INLINE_BYTES))
+        return GN_FAULT_LENGTH;
+    int fault = check_move(g, d, in_slot ? 0 : GN_READ, GN_WRITE);
     if (fault == GN_FAULT_NONE && d->flags & GN_SIGNAL) fault = check_word(g, d->signal, GN_REMOTE | GN_ADD);
     return fault;
 }
@@ -118,6 +142,7 @@ int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *g, gn_d
     if (op >= GN_OPS || !(g->ops >> op & 1)) return GN_FAULT_OP;
     if (flags & ~ops[op].flags) return GN_FAULT_FLAGS;
     if (op == GN_OP_PUT && (flags & (GN_SIGNAL | GN_TOP)) == GN_TOP) return GN_FAULT_FLAGS;
+    if ((flags & (GN_INLINE | GN_SPLIT)) == (GN_INLINE | GN_SPLIT)) return GN_FAULT_FLAGS;
     if (stray(w, op, flags)) return GN_FAULT_WORDS;
     if (w[GN_TX_WORDS - 1] != (ticket & ~GN_LAP)) return GN_FAULT_TICKET;
     switch (op) {
@@ -126,8 +151,9 @@ int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *g, gn_d
     case GN_OP_PUT:
         return check_put(g, out);
     case GN_OP_GET:
-        return check_two(g, out, GN_WRITE, GN_REMOTE | GN_READ);
+        return check_move(g, out, GN_WRITE, GN_READ);
     case GN_OP_ADD:
+    case GN_OP_CAS:
         return check_add(g, out);
     case GN_OP_COPY:
         return check_two(g, out, GN_READ, GN_WRITE);

@@ -21,7 +21,8 @@
     X(PEER, "a connection that there isn't")                                                                 \
     X(FAILED, "the engine could not do it")                                                                  \
     X(STOPPED, "it was not done when the session stopped")                                                   \
-    X(WRITER, "a writer that there isn't")
+    X(WRITER, "a writer that there isn't")                                                                   \
+    X(WAIT, "the ticket of another ring for which it waits failed, or did not complete in time")
 
 enum gn_fault {
 #define X(id, ...) GN_FAULT_##id,
@@ -35,16 +36,17 @@ const char *gn_fault_name(int fault);
 // Decoded contents of a transmit slot, read once by gn_read.
 typedef struct gn_desc {
     gn_u32 op, flags, bytes;
-    gn_u32 bytes2;                   // send with GN_SPLIT
-    gn_u32 conn;                     // send; file: number of the writer
+    gn_u32 bytes2;                   // with GN_SPLIT
+    gn_u32 conn;                     // send; file: number of the writer; wait: number of the ring
     gn_u64 time;                     // send, ns
     gn_u64 from;                     // place: source of send, put, copy and file; destination of get
     gn_u64 from2;                    // place: second segment
     gn_u64 to;                       // place: remote one of put and get; destination of copy
     gn_u64 signal;                   // place to which the operand is added
     gn_u64 operand;                  // 64 bits
+    gn_u64 compare;                  // 64 bits
     gn_u64 result;                   // place
-    gn_u8 data[GN_INLINE_BYTES + 3]; // put with GN_INLINE; otherwise undefined
+    gn_u8 data[GN_INLINE_BYTES + 5]; // put with GN_INLINE; otherwise undefined
 } gn_desc;
 
 // Regions and operations of the context's kernel, from the proxy's own copy.
@@ -57,7 +59,8 @@ typedef struct gn_given {
 
 // Checks the words returned by gn_read (without lap bits) for the given ticket. Returns the first error, in
 // the order of gn_fault, or GN_FAULT_NONE with the decoded slot in *out. Each place in *out is then within a
-// region with the required rights, with all its bytes. The caller checks that connection and writer exist.
+// region with the required rights, with all its bytes. The caller checks that connection, writer and ring
+// exist.
 int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *given, gn_desc *out);
 
 #endif

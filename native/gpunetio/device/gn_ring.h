@@ -24,7 +24,7 @@
 #include "gpunetio/device/gn_base.h"
 
 // Changes with every change of the layout visible to kernels. Low half: sizes of slot and descriptor.
-#define GN_ABI 0x676e000300400020ull
+#define GN_ABI 0x676e000400400020ull
 
 #define GN_LAP        (1ull << 63)
 #define GN_LEAST_LOG2 1  // slots of a ring: from 2 ...
@@ -44,22 +44,25 @@ GN_FN gn_u64 gn_place_offset(gn_u64 place) { return place & 0xffffffffffffull; }
 // ---- transmit slots ---------------------------------------------------------------------------------------
 
 enum gn_flags {
-    GN_INLINE = 1, // put: the bytes are in the slot, up to GN_INLINE_BYTES
-    GN_SIGNAL = 2, // put: then adds to the place in word 4
-    GN_RESULT = 4, // add: previous value is written to the place in word 6
-    GN_TOP = 8,    // bit 63 of the operand
-    GN_SPLIT = 16, // send: a second segment
+    GN_INLINE = 1,    // put: the bytes are in the slot, up to gn_inline_most
+    GN_SIGNAL = 2,    // put: then adds to the place in word 4
+    GN_RESULT = 4,    // add, cas: previous value is written to the place in word 6
+    GN_TOP = 8,       // bit 63 of the operand
+    GN_SPLIT = 16,    // send, put, get: a second segment
+    GN_COMPARED = 64, // cas: bit 63 of the compared value
 };
 
 // X(NAME, name, words: bit k: word k may be used; allowed flags, description).
 #define GN_OP_ROWS(X)                                                                                        \
     X(NOP, "nop", 0x81, 0, "nothing: a ticket that isn't needed after all")                                  \
     X(SEND, "send", 0xef, GN_SPLIT, "sends a packet of one or two segments, at a time, to a peer")           \
-    X(PUT, "put", 0xff, GN_INLINE | GN_SIGNAL | GN_TOP, "bytes to a remote region, then perhaps a signal")   \
-    X(GET, "get", 0x8b, 0, "bytes from a remote region")                                                     \
+    X(PUT, "put", 0xff, GN_INLINE | GN_SIGNAL | GN_TOP | GN_SPLIT, "bytes to a remote region, and a signal") \
+    X(GET, "get", 0xcf, GN_SPLIT, "bytes from a remote region")                                              \
     X(ADD, "add", 0xf1, GN_RESULT | GN_TOP, "adds to 64 bits of a remote region: a signal, fetch-and-add")   \
     X(COPY, "copy", 0x8b, 0, "bytes from one of the context's regions to another")                           \
-    X(FILE, "file", 0x8b, 0, "bytes to a writer of the context, behind what its file has")
+    X(FILE, "file", 0x8b, 0, "bytes to a writer of the context, behind what its file has")                   \
+    X(CAS, "cas", 0xf3, GN_RESULT | GN_TOP | GN_COMPARED, "compares 64 bits of a remote region, and swaps")  \
+    X(WAIT, "wait", 0x8b, 0, "waits until a ticket of a ring of the context has completed")
 
 enum gn_op {
 #define X(id, ...) GN_OP_##id,
@@ -68,23 +71,26 @@ enum gn_op {
         GN_OPS
 };
 
-#define GN_INLINE_BYTES 21 // seven each in words 1, 2 and 6, lowest first
+// Inline bytes: seven each in words 1, 2, 6, 5 and 4, lowest first; with a signal in the first three.
+#define GN_INLINE_BYTES  35
+#define GN_INLINE_SIGNAL 21
 
 // Words, below the lap bit:
 // 0  op, 7 bits from 56; flags, 8 from 48; 16 zero bits; bytes, 32 from 0
-// 1  local place: source of send, put, copy and file; destination of get
-// 2  send: time in ns since the session's start; 0: immediately
+// 1  local place: source of send, put, copy and file; destination of get. cas: low 63 bits of the compared
+// value. wait: low 63 bits of the other ring's ticket
+// 2  send: time in ns since the session's start; 0: immediately. put, get: bytes of the second segment
 // 3  send: connection, 0: the queue's peer. put, get: remote place. copy: destination. file: number of the
-// writer
-// 4  place of the 64 bits to which the operand is added
+// writer. wait: number of the transmit ring, from 0
+// 4  place of the 64 bits to which the operand is added, or that are compared
 // 5  low 63 bits of the operand. send: bytes of the second segment
-// 6  send: place of the second segment. add: place for the result
+// 6  place of the second segment. add, cas: place for the result
 // 7  low 63 bits of the ticket
 typedef struct gn_slot {
     gn_u64 w[GN_TX_WORDS];
 } gn_slot;
 
-typedef struct gn_rx_slot { // a segment of a received packet
+typedef struct gn_rx_slot { // a received segment
     gn_u64 w[GN_RX_WORDS];  // 0 place; 1 flow, 32 bits from 0, bytes, 31 from 32; 2 time; 3 gn_rx_word
 } gn_rx_slot;
 
@@ -113,25 +119,21 @@ typedef struct gn_tx_state { // proxy; one line
 GN_FN gn_u64 gn_error(gn_u32 fault, gn_u64 ticket) {
     return (gn_u64)fault << 56 | (ticket & ((1ull << 56) - 1));
 }
-
 typedef struct gn_tx_posted { // kernel; one line
     gn_u64 waits; // ticket + 1 behind which a thread waits, 0: none: the proxy checks for a hole below
     gn_u64 spare[7];
 } gn_tx_posted;
-
 typedef struct gn_tx_local { // kernel, private; one line
     gn_u64 reserved;         // next ticket
     gn_u64 seen;             // last value of `accepted` read by a thread
     gn_u64 spare[6];
 } gn_tx_local;
-
 typedef struct gn_rx_state { // proxy; one line
     gn_u64 filled;           // lower tickets are available; stored after the descriptors
     gn_u64 dropped;          // packets that found the ring full
     gn_u64 epoch;            // as in gn_tx_state
     gn_u64 spare[5];
 } gn_rx_state;
-
 typedef struct gn_rx_local { // kernel, private; one line
     gn_u64 taken;            // next ticket to take
     gn_u64 seen;             // last value of `filled` read by a thread
@@ -145,13 +147,11 @@ typedef struct gn_sem_producer { // producer; one line
     gn_u64 ready;                // top bit GN_SEM_END: EXIT
     gn_u64 spare[7];
 } gn_sem_producer;
-
 typedef struct gn_sem_consumer { // consumer; one line
     gn_u64 hold;
     gn_u64 done; // top bit GN_SEM_END: ERROR
     gn_u64 spare[6];
 } gn_sem_consumer;
-
 typedef struct gn_sem_item { // producer
     gn_u64 first, count;     // receive tickets, or user-defined
 } gn_sem_item;
@@ -287,7 +287,7 @@ GN_FN void gn_write(gn_u64 *w, gn_u32 n, gn_u64 lap, const gn_u64 *words) {
         gn_store_fenced(&w[k], lap | (words[k] & ~GN_LAP));
 }
 
-// Returns the state of item t from the counters, read in the order done, hold, ready.
+// Returns the state of item t from counters read in the order done, hold, ready.
 GN_FN int gn_sem_state(gn_u64 t, gn_u64 done, gn_u64 hold, gn_u64 ready) {
     gn_u64 d = done & ~GN_SEM_END;
     if (t < d) return GN_SEM_DONE;

@@ -109,6 +109,13 @@ GN_FN gn_slot gn_fill_send(gn_u64 from, gn_u32 bytes, gn_u64 time, gn_u32 conn) 
     return s;
 }
 
+// Adds a second local segment to a put or get.
+GN_FN void gn_fill_second(gn_slot *s, gn_u64 local, gn_u32 bytes) {
+    s->w[0] |= (gn_u64)GN_SPLIT << 48;
+    s->w[2] = bytes;
+    s->w[6] = local;
+}
+
 // Adds a second segment to a slot of gn_fill_send.
 GN_FN void gn_fill_split(gn_slot *s, gn_u64 from, gn_u32 bytes) {
     s->w[0] |= (gn_u64)GN_SPLIT << 48;
@@ -157,6 +164,22 @@ GN_FN gn_slot gn_fill_fetch_add(gn_u64 at, gn_u64 value, gn_u64 result) {
     s.w[6] = result;
     return s;
 }
+
+// Replaces the 64 bits at a remote place by value if they are `compare`; result: place for the previous
+// value, 0: none is kept.
+GN_FN gn_slot gn_fill_cas(gn_u64 at, gn_u64 compare, gn_u64 value, const gn_u64 *result) {
+    gn_u32 flags = (compare >> 63 ? GN_COMPARED : 0) | (result ? GN_RESULT : 0);
+    gn_slot s = gn_fill(GN_OP_CAS, flags, 0);
+    gn_fill_operand(&s, at, value);
+    s.w[1] = compare & ~GN_LAP;
+    if (result) s.w[6] = *result;
+    return s;
+}
+
+// Waits until a ticket of transmit ring `ring` of the context has completed: later slots begin after that. It
+// fails if the ticket, or one before it, failed, or did not complete within the context's limit; then the
+// ring's next operation fails, too.
+GN_FN gn_slot gn_fill_wait(gn_u32 ring, gn_u64 ticket) { return gn_fill_move(GN_OP_WAIT, ticket, ring, 0); }
 
 // ---- writing slots ----------------------------------------------------------------------------------------
 

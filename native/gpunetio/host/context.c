@@ -52,7 +52,7 @@ static int check_queue(const dq_session *s, const dq_gn_conf *c, const char *rin
     return refuse(diag, c, ring, k, why);
 }
 
-static const uint32_t one_sided = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_OP_ADD;
+static const uint32_t one_sided = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_OP_ADD | 1u << GN_OP_CAS;
 
 static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
     const dqi_engine_ops *ops = c->tx[k]->iface->ops;
@@ -62,7 +62,7 @@ static int check_ops(const dq_gn_conf *c, uint32_t k, dq_diag *diag) {
                  c->tx[k]->conf.name, c->tx[k]->iface->conf.name);
     else if (c->conn && !dqi_gn_remote_fits(c->tx[k]))
         snprintf(why, sizeof why,
-                 "queue %s: its first region needs buffers of 64 bytes or more that the CPU can access, for "
+                 "queue %s: its first region needs buffers of 80 bytes or more that the CPU can access, for "
                  "inline data of puts and results of atomics",
                  c->tx[k]->conf.name);
     else if (!(c->ops & one_sided) || c->conn || strcmp(ops->name, "loop") == 0)

@@ -61,9 +61,11 @@ typedef struct dqi_gn_tx {
     uint64_t flying, most_flying; // bytes in flights
     int64_t deficit;              // bytes it may still submit in this round
     uint64_t copied;              // bytes of the copy at `accepted` done so far
-    uint64_t failed;              // ticket + 1 of the first that failed; 0: none
+    _Atomic uint64_t failed;      // ticket + 1 of the first that failed; 0: none
     uint32_t missed;              // polls that did not find the ticket at `accepted`
     int64_t hole_ns;              // since when others wait behind a missing ticket; 0: none
+    int64_t wait_ns;              // since when `accepted` waits for another ring; 0: it does not
+    bool unmet;                   // a wait failed: the next operation fails
     dqi_counters c;
     dqi_gauge held;
     _Atomic uint32_t fault; // last gn_fault

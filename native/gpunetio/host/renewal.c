@@ -15,8 +15,10 @@ void dqi_gn_break(dq_gn *g) {
 // Resets the ring; submitted bursts are sent, without completion.
 static void empty_tx(dqi_gn_tx *t) {
     t->first_flight = t->n_flights = 0;
-    t->flying = t->copied = t->failed = 0;
-    t->deficit = t->hole_ns = 0;
+    t->flying = t->copied = 0;
+    atomic_store(&t->failed, 0);
+    t->deficit = t->hole_ns = t->wait_ns = 0;
+    t->unmet = false;
     atomic_store(&t->completed, atomic_load(&t->accepted));
     atomic_store(&t->fault, 0);
     atomic_store(&t->broken, false);

@@ -11,11 +11,12 @@
 
 #include <string.h>
 
-#define PART 32u // bytes of a part: GN_INLINE_BYTES, and from WORD on 8 of an atomic
-#define WORD 24u
+#define PART 40u // bytes of a part: inline bytes, or with a signal fewer, and from WORD on 8 of an atomic
+#define WORD 32u
 
 bool dqi_gn_is_remote(const dqi_gn_tx *t, const gn_desc *d) {
-    return t->gn->conn && (d->op == GN_OP_PUT || d->op == GN_OP_GET || d->op == GN_OP_ADD);
+    const uint32_t ops = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_OP_ADD | 1u << GN_OP_CAS;
+    return t->gn->conn && ops >> d->op & 1;
 }
 
 bool dqi_gn_remote_fits(const dq_queue *q) {
@@ -24,7 +25,8 @@ bool dqi_gn_remote_fits(const dq_queue *q) {
 }
 
 static bool needs_part(const gn_desc *d) {
-    return d->flags & (GN_INLINE | GN_SIGNAL) || (d->op == GN_OP_ADD && !(d->flags & GN_RESULT));
+    bool atomic = d->op == GN_OP_ADD || d->op == GN_OP_CAS;
+    return d->flags & (GN_INLINE | GN_SIGNAL) || (atomic && !(d->flags & GN_RESULT));
 }
 
 // Returns the offset of the next operation's part in the scratch buffer's region; false: all are in use.
@@ -63,26 +65,34 @@ static dq_rma with_part(const dqi_gn_tx *t, int32_t kind, uint64_t offset, gn_u6
     return m;
 }
 
-static uint32_t describe(const dqi_gn_tx *t, const gn_desc *d, uint64_t part, dq_rma list[2]) {
-    uint32_t n = 0;
-    if (d->op == GN_OP_GET) {
-        list[n++] = between(t, DQ_RMA_READ, d->from, d->to, d->bytes);
-    } else if (d->op == GN_OP_PUT && d->flags & GN_INLINE) {
+static uint32_t describe_move(const dqi_gn_tx *t, const gn_desc *d, uint64_t part, dq_rma *list) {
+    const int32_t kind = d->op == GN_OP_GET ? DQ_RMA_READ : DQ_RMA_WRITE;
+    if (d->flags & GN_INLINE) {
         memcpy(bytes_of(t, part), d->data, d->bytes);
-        list[n++] = with_part(t, DQ_RMA_WRITE, part, d->to, d->bytes);
-    } else if (d->op == GN_OP_PUT) {
-        list[n++] = between(t, DQ_RMA_WRITE, d->from, d->to, d->bytes);
+        list[0] = with_part(t, kind, part, d->to, d->bytes);
+        return 1;
     }
-    if (d->op == GN_OP_ADD || d->flags & GN_SIGNAL) {
-        list[n] = d->flags & GN_RESULT ? between(t, DQ_RMA_FETCH_ADD, d->result, d->signal, 8)
-                                       : with_part(t, DQ_RMA_FETCH_ADD, part + WORD, d->signal, 8);
+    list[0] = between(t, kind, d->from, d->to, d->bytes);
+    if (!(d->flags & GN_SPLIT)) return 1;
+    list[1] = between(t, kind, d->from2, d->to + d->bytes, d->bytes2);
+    return 2;
+}
+
+// Writes the operations of a descriptor to list; returns how many.
+static uint32_t describe(const dqi_gn_tx *t, const gn_desc *d, uint64_t part, dq_rma list[3]) {
+    const int32_t kind = d->op == GN_OP_CAS ? DQ_RMA_COMPARE_SWAP : DQ_RMA_FETCH_ADD;
+    uint32_t n = d->op == GN_OP_GET || d->op == GN_OP_PUT ? describe_move(t, d, part, list) : 0;
+    if (n == 0 || d->flags & GN_SIGNAL) {
+        list[n] = d->flags & GN_RESULT ? between(t, kind, d->result, d->signal, 8)
+                                       : with_part(t, kind, part + WORD, d->signal, 8);
+        list[n].compare = d->compare;
         list[n++].operand = d->operand;
     }
     return n;
 }
 
 int dqi_gn_remote(dqi_gn_tx *t, const gn_desc *d, dq_op **op) {
-    dq_rma list[2];
+    dq_rma list[3];
     uint64_t part = 0;
     uint32_t begun = 0;
     *op = NULL;

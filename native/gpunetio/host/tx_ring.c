@@ -15,6 +15,7 @@
 #include "gpunetio/host/tx_memory.h"
 #include "gpunetio/host/tx_remote.h"
 #include "gpunetio/host/tx_timers.h"
+#include "gpunetio/host/tx_wait.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/poller.h"
@@ -45,6 +46,7 @@ static dq_reason reason_of(int fault) {
     case GN_FAULT_PEER:
         return DQ_DROP_NO_PEER;
     case GN_FAULT_FAILED:
+    case GN_FAULT_WAIT:
         return DQ_DROP_SEND_ERROR;
     case GN_FAULT_STOPPED:
         return DQ_DROP_STOPPED;
@@ -57,8 +59,9 @@ static dq_reason reason_of(int fault) {
 static void tell_fault(dqi_gn_tx *t, int fault, uint64_t ticket) {
     atomic_store_explicit(&t->fault, (uint32_t)fault, memory_order_relaxed);
     gn_poke(&t->state->dropped, dqi_get(&t->refused));
-    if (t->failed == 0) t->failed = ticket + 1;
-    gn_poke(&t->state->failed, t->failed);
+    uint64_t failed = atomic_load_explicit(&t->failed, memory_order_relaxed);
+    if (failed == 0) atomic_store_explicit(&t->failed, failed = ticket + 1, memory_order_relaxed);
+    gn_poke(&t->state->failed, failed);
     gn_store(&t->state->error, gn_error((gn_u32)fault, ticket));
 }
 
@@ -73,6 +76,12 @@ static void refuse(dqi_gn_tx *t, int fault, uint64_t ticket, uint32_t n) {
     dqi_drop(&t->c, reason_of(fault), n);
     dqi_add(&t->refused, n);
     tell_fault(t, fault, ticket);
+}
+
+// Counts a descriptor as not done. After a wait the next operation is not done, either.
+static void refuse_slot(dqi_gn_tx *t, int fault, uint64_t ticket, const gn_desc *d) {
+    refuse(t, fault, ticket, 1);
+    t->unmet = d->op == GN_OP_WAIT;
 }
 
 static void break_ring(dqi_gn_tx *t, uint64_t ticket) {
@@ -239,7 +248,7 @@ static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
 static int take_op(dqi_gn_tx *t, const gn_desc *d, bool *done) {
     int fault = d->op == GN_OP_FILE ? take_file(t, d, &t->next_op) : dqi_gn_remote(t, d, &t->next_op);
     *done = fault != GN_FAULT_NONE || t->next_op != NULL;
-    t->next_bytes = d->op == GN_OP_ADD ? 8 : d->bytes;
+    t->next_bytes = dqi_gn_bytes(d);
     t->next_what = d->op;
     return fault;
 }
@@ -251,6 +260,8 @@ static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, b
     *done = true;
     if (d->op == GN_OP_SEND) {
         if ((fault = check_send(t, d)) == GN_FAULT_NONE) *done = take_send(t, b, d);
+    } else if (d->op == GN_OP_WAIT) {
+        fault = dqi_gn_wait(t, d, done);
     } else if (d->op != GN_OP_FILE && !dqi_gn_is_remote(t, d)) {
         if (t->copied == 0) t->began_ns = dqi_gn_timers_now(t);
         if ((fault = dqi_gn_memory_fault(t, d)) == GN_FAULT_NONE) *done = dqi_gn_memory(t, d);
@@ -275,8 +286,9 @@ static bool take_slots(dqi_gn_tx *t) {
          more && !t->next_op && at - from < t->queue->conf.batch_size && is_there(t, at, words);) {
         gn_desc d;
         int fault = gn_check(words, at, &given, &d);
-        if (fault == GN_FAULT_NONE) fault = take_slot(t, &d, at == from, &b, &more);
-        if (fault != GN_FAULT_NONE) dqi_add(&t->c.in, 1), refuse(t, fault, at, 1);
+        if (fault == GN_FAULT_NONE)
+            fault = t->unmet && d.op ? GN_FAULT_WAIT : take_slot(t, &d, at == from, &b, &more);
+        if (fault != GN_FAULT_NONE) dqi_add(&t->c.in, 1), refuse_slot(t, fault, at, &d);
         at += more;
     }
     if (b && b->n == 0) {
@@ -292,7 +304,7 @@ static bool take_slots(dqi_gn_tx *t) {
     gn_store(&t->state->accepted, at);
     if (!b) t->deficit -= (int64_t)((at - from) * sizeof(gn_slot));
     if (!b && !t->next_op && t->first_flight == t->n_flights) { // no packet before it is in flight
-        atomic_store_explicit(&t->completed, at, memory_order_relaxed);
+        atomic_store_explicit(&t->completed, at, memory_order_release);
         tell_completed(t);
         return true;
     }
@@ -339,7 +351,7 @@ static int take(dqi_gn_tx *t) {
     t->deficit += QUANTUM;
     while (t->deficit > 0 && t->flying < t->most_flying && t->n_flights - t->first_flight < DQI_GN_FLIGHTS) {
         if (!t->has_next && !take_slots(t)) {
-            work += t->copied > 0;
+            work += t->copied > 0 || t->wait_ns != 0;
             t->deficit = 0;
             break;
         }
@@ -382,7 +394,7 @@ static int reap(dqi_gn_tx *t) {
         if (f->b) dqi_gn_timers_note(t, GN_OP_SEND, f->since, f->b->n);
         dq_burst_unref(f->b);
         t->flying -= f->bytes;
-        atomic_store_explicit(&t->completed, f->end, memory_order_relaxed);
+        atomic_store_explicit(&t->completed, f->end, memory_order_release);
     }
     if (work) tell_completed(t);
     return work;

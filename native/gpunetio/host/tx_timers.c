@@ -22,6 +22,7 @@ bool dqi_gn_timers_open(dqi_gn_tx *t) {
 int64_t dqi_gn_timers_now(const dqi_gn_tx *t) { return t->took ? dqi_mono_ns() : 0; }
 
 void dqi_gn_timers_note(dqi_gn_tx *t, uint32_t op, int64_t since, uint32_t n) {
+    if (op == GN_OP_CAS) op = GN_OP_ADD; // one histogram of atomics
     for (uint32_t k = 0; t->took && k < TIMED; k++)
         if (timed[k].op == op)
             dqi_histogram_note_many(&t->took[k], (uint64_t)(dqi_gn_timers_now(t) - since), n);

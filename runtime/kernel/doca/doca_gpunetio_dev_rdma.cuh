@@ -22,6 +22,7 @@ struct doca_gpu_dev_rdma_r {
 };
 
 #define DOCA_POSITION_NONE 0xffffffffu
+#define DOCA_RDMA_INLINE   44 // bytes: two entries of a ring, one with a position
 
 // Posts a slot at the next position, or prepares it at the caller's.
 DOCA_FN doca_error_t doca_rdma_post(doca_gpu_dev_rdma *rdma, const gn_slot *slot, uint32_t position) {
@@ -43,10 +44,14 @@ DOCA_FN doca_error_t doca_rdma_move(doca_gpu_dev_rdma *rdma, gn_u32 op, doca_gpu
 DOCA_FN doca_error_t doca_rdma_write_inline(doca_gpu_dev_rdma *rdma, doca_gpu_buf *remote, uint64_t roff,
                                             const uint8_t *data, size_t len, int imm, uint32_t position) {
     gn_side s = doca_side(&rdma->gn_qp);
-    if (len == 0 || len > GN_INLINE_BYTES) return DOCA_ERROR_TOO_BIG;
-    gn_slot slot = imm ? doca_no_operation()
-                       : doca_fill_inline(doca_buf_place(&s, remote, roff, GN_REMOTE), data, (gn_u32)len);
-    return doca_rdma_post(rdma, &slot, position);
+    gn_u32 first = len < GN_INLINE_BYTES ? (gn_u32)len : GN_INLINE_BYTES, more = (gn_u32)len - first;
+    if (len == 0 || len > DOCA_RDMA_INLINE || (more && position != DOCA_POSITION_NONE))
+        return DOCA_ERROR_TOO_BIG;
+    gn_u64 to = doca_buf_place(&s, remote, roff, GN_REMOTE);
+    gn_slot slots[2] = {imm ? doca_no_operation() : doca_fill_inline(to, data, first), gn_fill_nop()};
+    if (more) slots[1] = imm ? doca_no_operation() : doca_fill_inline(to + first, data + first, more);
+    if (more) return doca_post_qp(&rdma->gn_qp, GN_BY_THREAD, slots, 2, 0);
+    return doca_rdma_post(rdma, slots, position);
 }
 
 DOCA_FN doca_error_t doca_rdma_send(doca_gpu_dev_rdma *rdma, gn_u64 place, size_t len, int imm,

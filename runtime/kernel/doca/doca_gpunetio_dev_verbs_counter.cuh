@@ -1,5 +1,5 @@
 // doca_gpunetio_dev_verbs_counter.cuh: operations that add to a counter over a companion queue pair once they
-// are complete. The calling thread waits for that, as a ring cannot wait for another one.
+// are complete: the companion's ring waits for that, no thread does.
 #ifndef DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_COUNTER_CUH
 
@@ -10,13 +10,12 @@ DOCA_FN doca_error_t doca_count(doca_gpu_dev_verbs_qp *qp, doca_error_t err,
                                 doca_gpu_dev_verbs_qp *companion_qp, doca_gpu_dev_verbs_addr counter_raddr,
                                 doca_gpu_dev_verbs_addr counter_laddr, uint64_t counter_val) {
     doca_tx t = doca_open_tx(qp);
-    gn_slot slot = gn_fill_nop(); // a warp's threads post together, also one whose operation failed
-    if (err == DOCA_SUCCESS) err = doca_said(doca_wait(&t, ticket));
+    gn_slot slots[2] = {gn_fill_nop(), gn_fill_nop()}; // a warp's threads post together, also after an error
     if (err == DOCA_SUCCESS) {
-        gn_side s = doca_side(companion_qp);
-        slot = doca_fill_signal(&s, counter_raddr, counter_laddr, counter_val);
+        slots[0] = gn_fill_wait(qp->sq_num - 1, t.first + ticket);
+        slots[1] = doca_fill_signal(&t.q.s, counter_raddr, counter_laddr, counter_val);
     }
-    doca_error_t said = doca_post_qp(companion_qp, scope, &slot, 1, &ticket);
+    doca_error_t said = doca_post_qp(companion_qp, scope, slots, 2, &ticket);
     return err == DOCA_SUCCESS ? said : err;
 }
 

@@ -36,21 +36,16 @@ DOCA_FN doca_error_t doca_move(doca_gpu_dev_verbs_qp *qp, int scope, gn_u32 op, 
     return err == DOCA_SUCCESS ? said : err;
 }
 
-// Writes a value, inline; of more than 21 bytes in two parts.
+// Writes a value, inline.
 template <typename T>
 GN_FN doca_error_t doca_value(doca_gpu_dev_verbs_qp *qp, int scope, doca_gpu_dev_verbs_addr raddr, T value,
                               const gn_slot *then, doca_gpu_dev_verbs_ticket_t *ticket) {
     static_assert(sizeof(T) <= DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE, "an inline put has up to 28 bytes");
-    const gn_u32 bytes = sizeof(T), first = bytes < GN_INLINE_BYTES ? bytes : GN_INLINE_BYTES;
     gn_side s = doca_side(qp);
-    gn_u64 to = doca_at(&s, raddr, GN_REMOTE);
-    gn_slot slots[3];
-    gn_u32 n = 0;
-    slots[n++] = doca_fill_inline(to, (const uint8_t *)&value, first);
-    if (bytes > first)
-        slots[n++] = doca_fill_inline(to + first, (const uint8_t *)&value + first, bytes - first);
-    if (then) slots[n++] = *then;
-    return doca_post_qp(qp, scope, slots, n, ticket);
+    gn_slot slots[2];
+    slots[0] = doca_fill_inline(doca_at(&s, raddr, GN_REMOTE), (const uint8_t *)&value, sizeof(T));
+    if (then) slots[1] = *then;
+    return doca_post_qp(qp, scope, slots, then ? 2 : 1, ticket);
 }
 
 // With 0 bytes it is a nop with a ticket.

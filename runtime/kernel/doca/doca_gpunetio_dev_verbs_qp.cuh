@@ -19,11 +19,16 @@ GN_FN gn_slot doca_fill_move(gn_u32 op, gn_u64 local, gn_u64 remote, gn_u64 byte
 // Inline bytes from memory of the thread: up to GN_INLINE_BYTES.
 DOCA_FN gn_slot doca_fill_inline(gn_u64 to, const uint8_t *data, gn_u32 bytes) {
     gn_slot s = gn_fill(GN_OP_PUT, GN_INLINE, bytes);
-    const int words[3] = {1, 2, 6};
+    const int words[5] = {1, 2, 6, 5, 4};
     for (gn_u32 k = 0; k < bytes && k < GN_INLINE_BYTES; k++)
         s.w[words[k / 7]] |= (gn_u64)data[k] << k % 7 * 8;
     s.w[3] = to;
     return s;
+}
+
+// The second local segment of a put or get, if it has bytes.
+GN_FN void doca_fill_second(gn_slot *s, gn_u64 local, gn_u32 bytes) {
+    if (bytes) gn_fill_second(s, local, bytes);
 }
 
 // The previous value is written to laddr, if there is an address.
@@ -31,6 +36,12 @@ DOCA_FN gn_slot doca_fill_signal(const gn_side *s, doca_gpu_dev_verbs_addr raddr
                                  doca_gpu_dev_verbs_addr laddr, gn_u64 val) {
     gn_u64 at = doca_at(s, raddr, GN_REMOTE);
     return laddr.addr ? gn_fill_fetch_add(at, val, doca_at(s, laddr, 0)) : gn_fill_add(at, val);
+}
+
+DOCA_FN gn_slot doca_fill_swap(const gn_side *s, doca_gpu_dev_verbs_addr raddr, doca_gpu_dev_verbs_addr laddr,
+                               gn_u64 compare, gn_u64 val) {
+    gn_u64 result = doca_at(s, laddr, 0);
+    return gn_fill_cas(doca_at(s, raddr, GN_REMOTE), compare, val, laddr.addr ? &result : 0);
 }
 
 GN_FN doca_gpu_dev_verbs_addr doca_addr(uint64_t addr, uint32_t key) {
@@ -173,36 +184,33 @@ GN_FN void doca_gpu_dev_verbs_wqe_prepare_read(doca_gpu_dev_verbs_qp *qp, doca_g
     doca_prepare(qp, wqe_idx, &slot);
 }
 
-// Two segments that lie one behind the other are one; others are refused.
-GN_FN uint32_t doca_joined(uint64_t laddr0, uint32_t bytes0, uint64_t laddr1, uint32_t bytes1, bool *is) {
-    *is = bytes1 == 0 || laddr1 == laddr0 + bytes0;
-    return bytes0 + bytes1;
+GN_FN void doca_gpu_dev_verbs_wqe_prepare_write(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
+                                                const uint16_t wqe_idx, const uint32_t opcode,
+                                                doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t,
+                                                const uint64_t raddr, const uint32_t rkey,
+                                                const uint64_t laddr0, const uint32_t lkey0,
+                                                const uint32_t bytes0, const uint64_t laddr1,
+                                                const uint32_t lkey1, const uint32_t bytes1) {
+    gn_side s = doca_side(qp);
+    gn_slot slot = doca_no_operation();
+    if (opcode == MLX5_OPCODE_RDMA_WRITE) {
+        slot = doca_fill_move(GN_OP_PUT, doca_place(&s, laddr0, lkey0, 0),
+                              doca_place(&s, raddr, rkey, GN_REMOTE), bytes0);
+        doca_fill_second(&slot, doca_place(&s, laddr1, lkey1, 0), bytes1);
+    }
+    doca_prepare(qp, wqe_idx, &slot);
 }
-GN_FN void doca_gpu_dev_verbs_wqe_prepare_write(
-    doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *wqe_ptr, const uint16_t wqe_idx, const uint32_t opcode,
-    doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags, const uint32_t immediate, const uint64_t raddr,
-    const uint32_t rkey, const uint64_t laddr0, const uint32_t lkey0, const uint32_t bytes0,
-    const uint64_t laddr1, const uint32_t, const uint32_t bytes1) {
-    bool is;
-    uint32_t bytes = doca_joined(laddr0, bytes0, laddr1, bytes1, &is);
-    doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe_ptr, wqe_idx, is ? opcode : (uint32_t)MLX5_OPCODE_UMR,
-                                         ctrl_flags, immediate, raddr, rkey, laddr0, lkey0, bytes);
-}
-GN_FN void doca_gpu_dev_verbs_wqe_prepare_read(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *wqe_ptr,
-                                               const uint16_t wqe_idx,
-                                               doca_gpu_dev_verbs_wqe_ctrl_flags ctrl_flags,
+GN_FN void doca_gpu_dev_verbs_wqe_prepare_read(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
+                                               const uint16_t wqe_idx, doca_gpu_dev_verbs_wqe_ctrl_flags,
                                                const uint64_t raddr, const uint32_t rkey,
                                                const uint64_t laddr0, const uint32_t lkey0,
-                                               const uint32_t bytes0, const uint64_t laddr1, const uint32_t,
-                                               const uint32_t bytes1) {
-    bool is;
-    uint32_t bytes = doca_joined(laddr0, bytes0, laddr1, bytes1, &is);
-    gn_slot slot = doca_no_operation();
-    if (is)
-        doca_gpu_dev_verbs_wqe_prepare_read(qp, wqe_ptr, wqe_idx, ctrl_flags, raddr, rkey, laddr0, lkey0,
-                                            bytes);
-    else
-        doca_prepare(qp, wqe_idx, &slot);
+                                               const uint32_t bytes0, const uint64_t laddr1,
+                                               const uint32_t lkey1, const uint32_t bytes1) {
+    gn_side s = doca_side(qp);
+    gn_slot slot = doca_fill_move(GN_OP_GET, doca_place(&s, laddr0, lkey0, 0),
+                                  doca_place(&s, raddr, rkey, GN_REMOTE), bytes0);
+    doca_fill_second(&slot, doca_place(&s, laddr1, lkey1, 0), bytes1);
+    doca_prepare(qp, wqe_idx, &slot);
 }
 
 // Writes bytes of the thread's memory: up to GN_INLINE_BYTES; more from memory of the kernel's regions.
@@ -230,24 +238,45 @@ GN_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_header(
 template <typename T>
 GN_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(doca_gpu_dev_verbs_qp *qp,
                                                               doca_gpu_dev_verbs_wqe *wqe_ptr, T data) {
-    static_assert(sizeof(T) <= GN_INLINE_BYTES, "an entry holds 21 bytes");
+    static_assert(sizeof(T) <= GN_INLINE_BYTES, "an entry holds 35 bytes");
     doca_tx t = doca_open_tx(qp);
     gn_u64 accepted = gn_load(&t.q.state->accepted), at = (gn_u64)((gn_slot *)wqe_ptr - t.q.slots);
     gn_slot slot = doca_fill_inline(wqe_ptr->slot.w[3] & ~GN_LAP, (const uint8_t *)&data, sizeof data);
     gn_commit(&t.q, accepted + gn_index(at - accepted, t.q.log2), &slot);
 }
 
-// opcode ATOMIC_FA of 8 bytes; others are refused.
+// opcode ATOMIC_FA or ATOMIC_CS, of 8 bytes; others are refused.
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_atomic(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
                                                  const uint16_t wqe_idx, const uint32_t opcode,
                                                  doca_gpu_dev_verbs_wqe_ctrl_flags, const uint64_t raddr,
                                                  const uint32_t rkey, const uint64_t laddr,
                                                  const uint32_t lkey, const uint32_t bytes,
-                                                 const uint64_t compare_add, const uint64_t) {
+                                                 const uint64_t compare_add, const uint64_t swap_add) {
     gn_side s = doca_side(qp);
-    gn_slot slot = opcode == MLX5_OPCODE_ATOMIC_FA && bytes == 8
-                       ? doca_fill_signal(&s, doca_addr(raddr, rkey), doca_addr(laddr, lkey), compare_add)
-                       : doca_no_operation();
+    gn_slot slot = doca_no_operation();
+    doca_gpu_dev_verbs_addr at = doca_addr(raddr, rkey), to = doca_addr(laddr, lkey);
+    if (opcode == MLX5_OPCODE_ATOMIC_FA && bytes == 8) slot = doca_fill_signal(&s, at, to, compare_add);
+    if (opcode == MLX5_OPCODE_ATOMIC_CS && bytes == 8)
+        slot = doca_fill_swap(&s, at, to, compare_add, swap_add);
+    doca_prepare(qp, wqe_idx, &slot);
+}
+
+// Waits for index max_index of the ring with this number (cq_num) of the context. The index has 24 bits: it
+// is the nearest one to what that ring has completed.
+DOCA_FN gn_slot doca_fill_wait(const gn_side *s, gn_u32 number, gn_u32 max_index) {
+    const gn_context *p = (const gn_context *)s->context;
+    if (number == 0 || number > p->n_tx) return gn_fill_wait(number - 1, 0); // the proxy refuses it
+    const gn_tx_row *row = (const gn_tx_row *)gn_at(p, p->tx) + (number - 1);
+    gn_u64 done = gn_load(&((const gn_tx_state *)gn_at(p, row->state))->completed) & ~GN_SOME_FAILED;
+    gn_u64 near = done - row->first, ahead = (max_index - near) & DOCA_GPUNETIO_VERBS_CQE_CI_MASK;
+    bool behind = ahead >> 23 && near >= 0x1000000 - ahead;
+    return gn_fill_wait(number - 1, row->first + near + ahead - (behind ? 0x1000000 : 0));
+}
+GN_FN void doca_gpu_dev_verbs_wqe_prepare_wait(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
+                                               const uint16_t wqe_idx, doca_gpu_dev_verbs_wqe_ctrl_flags,
+                                               const uint32_t max_index, const uint32_t qpn_cqn) {
+    gn_side s = doca_side(qp);
+    gn_slot slot = doca_fill_wait(&s, qpn_cqn, max_index);
     doca_prepare(qp, wqe_idx, &slot);
 }
 
@@ -260,9 +289,6 @@ GN_FN void doca_gpu_dev_verbs_wqe_prepare_dump(doca_gpu_dev_verbs_qp *qp, doca_g
 }
 
 DOCA_IMPOSSIBLE(void, doca_gpu_dev_verbs_store_wqe_seg, "entries are not in the format of a NIC")
-DOCA_IMPOSSIBLE(
-    void, doca_gpu_dev_verbs_wqe_prepare_wait,
-    "a ring cannot wait for another one; hint: doca_gpu_dev_verbs_*_counter, which wait in the kernel")
 template <doca_gpu_dev_verbs_atomic_ext_bytes bytes = DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4,
           bool possible = false, typename... Args>
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(Args...) {

@@ -199,6 +199,8 @@ __device__ void low_level(struct doca_gpu_dev_verbs_qp *qp, uint64_t r, uint64_t
     doca_gpu_dev_verbs_wqe_prepare_read(qp, wqe, at, FLAGS, r, key, l, key, 64);
     doca_gpu_dev_verbs_wqe_prepare_read(qp, wqe, at, FLAGS, r, key, l, key, 64, l + 64, key, 64);
     doca_gpu_dev_verbs_wqe_prepare_atomic(qp, wqe, at, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_FA, FLAGS, r, key, l, key, 8, 1, 0);
+    doca_gpu_dev_verbs_wqe_prepare_atomic(qp, wqe, at, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_CS, FLAGS, r, key, l, key, 8, 1, 2);
+    doca_gpu_dev_verbs_wqe_prepare_wait(qp, wqe, at, FLAGS, at, qp->cq_sq.cq_num);
     doca_gpu_dev_verbs_wqe_prepare_dump(qp, wqe, at, FLAGS, l, key, 64);
     doca_gpu_dev_verbs_wqe_prepare_send(qp, wqe, at, MLX5_OPCODE_SEND, FLAGS, 0, l, key, 64);
     doca_gpu_dev_verbs_wqe_prepare_send(qp, wqe, at, MLX5_OPCODE_SEND, FLAGS, 0, l, key, 64, l, key, 64);

@@ -32,7 +32,7 @@ for how, name in ipairs{ "put_bw", "get_bw", "put_signal_bw", "put_counter_bw" }
     local prev = how < 3 and address "prev" or { address = "prev", offset = at }
     k:start{ tx = { s:tx_queue("a"), s:tx_queue("a") }, regions = { "local", "prev" }, remote = { "remote", "flag" },
       args = { { qp = 1 }, { qp = 2 }, ROUNDS, SIZE, address "local", key "local", prev, key "prev", address "remote", key "remote", flag, key "flag", bad } }
-    ended(name .. " " .. scope, k, N * ROUNDS * (how < 3 and 1 or 2))
+    ended(name .. " " .. scope, k, N * ROUNDS * ({ 1, 1, 2, 3 })[how])
   end
 end
 local k = kernel("write_bw", 1, N)

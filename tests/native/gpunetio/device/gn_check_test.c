@@ -23,8 +23,9 @@ static const gn_given given = {regions, REGIONS, (1u << GN_OPS) - 1, MOST};
 #define SEVEN 0x00ffffffffffffffull
 #define ANY   0x7fffffffffffffffull
 
-// A place in word `word` of as many bytes as word `bytes` has, -1: 8 at a multiple of 8; rights: r, w, R, W,
-// A (the large ones of remote regions).
+// A place in word `word` of as many bytes as word `bytes` has, BOTH: as words 0 and 2 have, -1: 8 at a
+// multiple of 8; rights: r, w, R, W, A (the large ones of remote regions).
+#define BOTH (-2)
 typedef struct use {
     int word, bytes;
     char rights;
@@ -33,14 +34,35 @@ typedef struct use {
 static const struct form {
     uint32_t op, flags, may; // flags that it has; TOP may be there
     uint64_t bits[7];
-    use uses[3];
+    use uses[5];
     uint32_t least, most; // of the bytes in word 0
 } forms[] = {
     {0, 0, 0, {0, 0, 0, 0, 0, 0, 0}, {{0}}, 0, 0},
     {1, 0, 0, {LOW32, PLACE, ANY, LOW32, 0, 0, 0}, {{1, 0, 'r'}}, 1, MOST},
     {1, 16, 0, {LOW32, PLACE, ANY, LOW32, 0, LOW32, PLACE}, {{1, 0, 'r'}, {6, 5, 'r'}}, 1, MOST},
     {2, 0, 0, {LOW32, PLACE, 0, PLACE, 0, 0, 0}, {{1, 0, 'r'}, {3, 0, 'W'}}, 1, UINT32_MAX},
-    {2, 1, 0, {LOW32, SEVEN, SEVEN, PLACE, 0, 0, SEVEN}, {{3, 0, 'W'}}, 1, 21},
+    {2, 1, 0, {LOW32, SEVEN, SEVEN, PLACE, SEVEN, SEVEN, SEVEN}, {{3, 0, 'W'}}, 1, 35},
+    {2,
+     16,
+     0,
+     {LOW32, PLACE, LOW32, PLACE, 0, 0, PLACE},
+     {{1, 0, 'r'}, {6, 2, 'r'}, {3, BOTH, 'W'}},
+     1,
+     UINT32_MAX},
+    {2,
+     18,
+     8,
+     {LOW32, PLACE, LOW32, PLACE, PLACE, ANY, PLACE},
+     {{1, 0, 'r'}, {6, 2, 'r'}, {3, BOTH, 'W'}, {4, -1, 'A'}},
+     1,
+     UINT32_MAX},
+    {3,
+     16,
+     0,
+     {LOW32, PLACE, LOW32, PLACE, 0, 0, PLACE},
+     {{1, 0, 'w'}, {6, 2, 'w'}, {3, BOTH, 'R'}},
+     1,
+     UINT32_MAX},
     {2,
      2,
      8,
@@ -54,6 +76,9 @@ static const struct form {
     {4, 4, 8, {0, 0, 0, 0, PLACE, ANY, PLACE}, {{4, -1, 'A'}, {6, -1, 'w'}}, 0, 0},
     {5, 0, 0, {LOW32, PLACE, 0, PLACE, 0, 0, 0}, {{1, 0, 'r'}, {3, 0, 'w'}}, 1, UINT32_MAX},
     {6, 0, 0, {LOW32, PLACE, 0, LOW32, 0, 0, 0}, {{1, 0, 'r'}}, 1, UINT32_MAX},
+    {7, 0, 72, {0, ANY, 0, 0, PLACE, ANY, 0}, {{4, -1, 'A'}}, 0, 0},
+    {7, 4, 72, {0, ANY, 0, 0, PLACE, ANY, PLACE}, {{4, -1, 'A'}, {6, -1, 'w'}}, 0, 0},
+    {8, 0, 0, {0, ANY, 0, LOW32, 0, 0, 0}, {{0}}, 0, 0},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -72,13 +97,15 @@ static uint32_t rights_of(char c) {
 }
 
 static bool use_is_right(const gn_u64 *w, const use *u) {
-    unsigned __int128 n = u->bytes < 0 ? 8 : (uint32_t)w[u->bytes];
+    unsigned __int128 n = u->bytes == BOTH ? (unsigned __int128)(uint32_t)w[0] + (uint32_t)w[2]
+                          : u->bytes < 0   ? 8
+                                           : (uint32_t)w[u->bytes];
     uint64_t region = w[u->word] >> 48, offset = w[u->word] & 0xffffffffffff;
-    if (region >= REGIONS || (u->bytes == 5 && n == 0)) return false;
+    if (region >= REGIONS || (u->bytes > 0 && n == 0)) return false;
     const gn_region *r = &regions[region];
     uint32_t rights = rights_of(u->rights);
     if ((r->rights & rights) != rights || (r->rights ^ rights) & GN_REMOTE) return false;
-    return offset + n <= r->bytes && (u->bytes >= 0 || offset % 8 == 0);
+    return offset + n <= r->bytes && (u->bytes != -1 || offset % 8 == 0);
 }
 
 static bool is_right(const gn_u64 *w, uint64_t ticket) {
@@ -90,7 +117,7 @@ static bool is_right(const gn_u64 *w, uint64_t ticket) {
         for (int i = 0; i < 7; i++)
             ok &= !(w[i] & ~(i ? f->bits[i] : f->bits[0] | 0x7fffull << 48));
         if (f->op == 1 && f->flags) ok &= (uint64_t)bytes + (uint32_t)w[5] <= MOST;
-        for (int i = 0; i < 3 && f->uses[i].rights; i++)
+        for (int i = 0; f->uses[i].rights; i++)
             ok &= use_is_right(w, &f->uses[i]);
         return ok;
     }
@@ -130,8 +157,9 @@ static void make(const struct form *f, uint64_t ticket, uint64_t *seed, gn_u64 *
     for (int k = 1; k < 7; k++)
         w[k] = dq_rand(seed) & f->bits[k];
     if (f->op == 1 && f->flags) w[5] = 1 + dq_below(seed, 8);
-    for (int k = 0; k < 3 && f->uses[k].rights; k++)
+    for (int k = 0; f->uses[k].rights; k++)
         w[f->uses[k].word] = random_place(seed, f->uses[k].rights);
+    if (f->op != 1 && f->flags & 16) w[2] = 1 + dq_below(seed, 8), w[3] = gn_place(2, dq_below(seed, 9));
     w[7] = ticket & ANY;
 }
 
@@ -197,12 +225,33 @@ static void said_and_read(void) {
                    0x1514131211100f,
                    77};
     DQ_EQ(gn_check(w, 77, &given, &d), GN_FAULT_NONE);
-    for (uint32_t k = 0; k < GN_INLINE_BYTES; k++)
+    for (uint32_t k = 0; k < GN_INLINE_SIGNAL; k++)
         DQ_EQ(d.data[k], k + 1);
     DQ_EQ(d.bytes, 21);
     DQ_EQ(d.to, gn_place(3, 3));
     DQ_EQ(d.signal, gn_place(2, 16));
     DQ_EQ(d.operand, 5 | 1ull << 63);
+    gn_u64 most[8] = {2ull << 56 | 1ull << 48 | 35,
+                      0x07060504030201,
+                      0x0e0d0c0b0a0908,
+                      gn_place(2, 3),
+                      0x232221201f1e1d,
+                      0x1c1b1a19181716,
+                      0x1514131211100f,
+                      76};
+    DQ_EQ(gn_check(most, 76, &given, &d), GN_FAULT_NONE);
+    for (uint32_t k = 0; k < GN_INLINE_BYTES; k++)
+        DQ_EQ(d.data[k], k + 1);
+    gn_u64 cas[8] = {7ull << 56 | 76ull << 48, 4, 0, 0, gn_place(2, 8), 6, gn_place(0, 16), 75};
+    DQ_EQ(gn_check(cas, 75, &given, &d), GN_FAULT_NONE);
+    DQ_EQ(d.compare, 4 | 1ull << 63);
+    DQ_EQ(d.operand, 6 | 1ull << 63);
+    DQ_EQ(d.result, gn_place(0, 16));
+    gn_u64 both[8] = {
+        2ull << 56 | 16ull << 48 | 5, gn_place(1, 8), 9, gn_place(2, 0), 0, 0, gn_place(0, 32), 74};
+    DQ_EQ(gn_check(both, 74, &given, &d), GN_FAULT_NONE);
+    DQ_EQ(d.from2, gn_place(0, 32));
+    DQ_EQ(d.bytes2, 9);
     gn_u64 send[8] = {
         1ull << 56 | 16ull << 48 | 60, gn_place(1, 4), 123456789, 42, 0, 100, gn_place(0, 512), 78};
     DQ_EQ(gn_check(send, 78, &given, &d), GN_FAULT_NONE);

@@ -21,10 +21,13 @@ static void far_away(const dq_session *s, const dq_rma *m) {
     uint64_t was;
     if (m->kind == DQ_RMA_WRITE) memcpy(remote, local, m->length);
     if (m->kind == DQ_RMA_READ) memcpy(local, remote, m->length);
-    if (m->kind == DQ_RMA_FETCH_ADD) {
+    if (m->kind == DQ_RMA_FETCH_ADD || m->kind == DQ_RMA_COMPARE_SWAP) {
         memcpy(&was, remote, 8);
         memcpy(local, &was, 8);
-        was += m->operand;
+        if (m->kind == DQ_RMA_FETCH_ADD)
+            was += m->operand;
+        else if (was == m->compare)
+            was = m->operand;
         memcpy(remote, &was, 8);
     }
 }
@@ -56,7 +59,7 @@ static void copy(rig *r, uint64_t k) {
 
 static void frame(rig *r, uint64_t k) { rig_send(r, 0, rig_buf(r, k), RIG_LEN); }
 
-// Puts with a signal, inline ones, gets and sums in turn.
+// Puts with a signal, inline ones, gets, sums and swaps in turn, some of two segments.
 static void remote(rig *r, uint64_t k) {
     gn_u64 near = gn_place(rig_row(r), rig_buf(r, k)), peer = gn_place(dq_gn_peer(r->gn, 0), 0);
     gn_u64 w[][GN_TX_WORDS] = {
@@ -64,8 +67,12 @@ static void remote(rig *r, uint64_t k) {
         {rig_word0(GN_OP_PUT, GN_INLINE, 8), k, 0, peer + 128},
         {rig_word0(GN_OP_GET, 0, 64), near, 0, peer + 64},
         {rig_word0(GN_OP_ADD, 0, 0), 0, 0, 0, peer + 8, 1},
+        {rig_word0(GN_OP_CAS, 0, 0), k / 8, 0, 0, peer + 16, k / 8 + 1},
+        {rig_word0(GN_OP_PUT, GN_INLINE, 35), k, 0, peer + 256, k, k, 0},
+        {rig_word0(GN_OP_PUT, GN_SPLIT | GN_SIGNAL, 64), near, 8, peer + 512, peer, 1, near + 128},
+        {rig_word0(GN_OP_GET, GN_SPLIT, 64), near, 8, peer + 512, 0, 0, near + 128},
     };
-    rig_post(r, 0, w[k % 4]);
+    rig_post(r, 0, w[k % 8]);
 }
 
 // ---- the count --------------------------------------------------------------------------------------------
@@ -127,17 +134,19 @@ static void operations(void) {
         i->ops = &ops;
         dq_remote lent = {
             .addr = (uintptr_t)far_memory, .bytes = FAR, .access = DQ_ACCESS_READ | DQ_ACCESS_WRITE};
-        rig_context(&r, (dq_gn_conf){.n_tx = 1,
-                                     .ops = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_OP_ADD,
-                                     .conn = i->index << DQI_CONN_ID_BITS | 1,
-                                     .peers = {lent},
-                                     .n_peers = 1});
-        memset(far_memory, 0, 16);
+        rig_context(&r,
+                    (dq_gn_conf){.n_tx = 1,
+                                 .ops = 1u << GN_OP_PUT | 1u << GN_OP_GET | 1u << GN_OP_ADD | 1u << GN_OP_CAS,
+                                 .conn = i->index << DQI_CONN_ID_BITS | 1,
+                                 .peers = {lent},
+                                 .n_peers = 1});
+        memset(far_memory, 0, 24);
         count(&r, remote);
-        uint64_t sums[2];
+        uint64_t sums[3];
         memcpy(sums, far_memory, sizeof sums);
         DQ_EQ(sums[0], (FIRST + DESCRIPTORS) / 4);
-        DQ_EQ(sums[1], (FIRST + DESCRIPTORS) / 4);
+        DQ_EQ(sums[1], (FIRST + DESCRIPTORS) / 8);
+        DQ_EQ(sums[2], (FIRST + DESCRIPTORS) / 8);
     }
 }
 
