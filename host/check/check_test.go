@@ -120,6 +120,8 @@ func TestMisspelt(t *testing.T) {
 		{"match", `s:filter{ match = { udp_dts = 53 } }`, "s.lua:2: bad argument #1 to 'filter' (option 'match': table: match.udp_dts: unknown key"},
 		{"match of a flow", `s:interface("rx_port"):add_flows("x", { { match = { udp_dst = "x" } } })`, "s.lua:2: bad argument #2 to 'add_flows' (option 'match': table: match.udp_dst: "},
 		{"region", `s:region("packtes")`, "s.lua:2: bad argument #1 to 'region' (unknown memory region 'packtes' (did you mean 'packets'?))"},
+		{"queue, none of which is added", "s:add_region{ name = 'x', kind = 'host', affinity = 0, num_bufs = 1, buf_size = 64 }\ns:rx_queue('rx_port', 'sciense')",
+			"s.lua:3: bad argument #2 to 'rx_queue' (interface rx_port: unknown queue 'sciense'"},
 		{"region in an option", `s:copy{ memory_region = "block" }`, "s.lua:2: bad argument #1 to 'copy' (option 'memory_region': unknown memory region 'block' (did you mean 'blocks'?))"},
 		{"stage", "s:count{ name = 'seen' }\ns:stage('sen')", "s.lua:3: bad argument #1 to 'stage' (unknown stage 'sen' (did you mean 'seen'?))"},
 		{"format in a call", "daqiri.format{ name = 'mine',\n { 'seq', 32 },\n { 'chan', 70 } }", "s.lua:4: format mine: field 'chan': a width of 70 bits is outside 1 to 64"},

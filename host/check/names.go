@@ -22,13 +22,21 @@ type names struct {
 	stages, metrics map[string]bool
 	formats         map[string]session.Fields
 	others          bool // further stages and metrics are named at run time
+	otherQueues     bool // queues are added at run time
+	otherRegions    bool // memory regions are added at run time
 	otherFormats    bool // further formats are declared at run time
 }
 
-// collect records the name of a stage or metric that a call creates.
+// collect records the name of a stage or metric that a call creates, and calls that add queues or regions.
 func (w *walker) collect(c *callee) {
 	if w.walk != walkNames {
 		return
+	}
+	switch c.row.Name {
+	case "add_rx_queue", "add_tx_queue":
+		w.names.otherQueues = true
+	case "add_region":
+		w.names.otherRegions = true
 	}
 	for i, a := range c.row.Args {
 		if a.Type == "metric_name" && i < len(c.Args) {

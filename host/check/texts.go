@@ -143,7 +143,7 @@ func interfaceNamed(_ *walker, c *callee, text string) error {
 // queueNamed checks a queue name or id for the call's interface and direction.
 func queueNamed(w *walker, c *callee, text string) error {
 	i := w.interfaceOf(c)
-	if i == nil {
+	if i == nil || w.names.otherQueues || w.walk != walkFaults {
 		return nil
 	}
 	var known []string
@@ -189,9 +189,9 @@ func constantText(v value) string {
 	return ""
 }
 
-func regionNamed(_ *walker, c *callee, text string) error {
+func regionNamed(w *walker, c *callee, text string) error {
 	cfg := c.self.cfg
-	if cfg == nil || cfg.Region(text) != nil {
+	if cfg == nil || cfg.Region(text) != nil || w.names.otherRegions || w.walk != walkFaults {
 		return nil
 	}
 	var known []string

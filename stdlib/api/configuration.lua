@@ -2,18 +2,20 @@
 
 local daqiri = require "daqiri"
 
+local M = {}
+
 -- message returns an error's text without a position in these files.
-local function message(err) return (tostring(err):gsub("^stdlib/[^:]*:%d+: ", "")) end
+function M.message(err) return (tostring(err):gsub("^stdlib/[^:]*:%d+: ", "")) end
 
 -- parsed parses a configuration and returns a status, the configuration as written, an error message, and the resolved configuration.
-local function parsed(source)
+function M.parsed(source)
   local ok, config, plan = pcall(daqiri.parse, source)
   if ok then return "SUCCESS", config, nil, plan end
-  return "INVALID_PARAMETER", nil, message(config)
+  return "INVALID_PARAMETER", nil, M.message(config)
 end
 
 -- as_text makes daqiri.open treat a string as YAML, regardless of its content.
-local function as_text(yaml) return yaml .. "\n" end
+function M.as_text(yaml) return yaml .. "\n" end
 
 local function is_file(name)
   local f = io.open(name, "rb")
@@ -22,10 +24,10 @@ local function is_file(name)
 end
 
 -- source returns the name of an existing or YAML file unchanged, and other strings as YAML text, also on one line.
-local function source(text)
+function M.source(text)
   local yaml_file = text:lower():find("%.ya?ml$") or is_file(text)
-  if text:find("\n", 1, true) or not yaml_file and text:find("[{:]") then return as_text(text) end
+  if text:find("\n", 1, true) or not yaml_file and text:find("[{:]") then return M.as_text(text) end
   return text
 end
 
-return { message = message, parsed = parsed, as_text = as_text, source = source }
+return M
