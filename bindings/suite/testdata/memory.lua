@@ -60,3 +60,23 @@ local again = daqiri.open(config, { bindings = { mine = memory } })
 memory = nil
 collectgarbage()
 again:close()
+
+-- a deleted region leaves its array as it is; a later region of that name has memory of the session
+local kept = daqiri.array{ kind = "host", type = "uint8", shape = { pages, need.alignment } }
+local open = daqiri.open(config, { bindings = { mine = kept } })
+local rx, at = open:rx_queue("b"), nil
+rx:on_burst(function(b) at = b:offsets()[1] end)
+open:start()
+open:tx_queue("a"):transmit{ template = open:tx_queue("a"):template{ udp_dst = 7148, payload_bytes = 64 }, count = 1 }
+for _ = 1, 1e4 do
+  if at then break end
+  daqiri.sleep("1ms")
+end
+assert(assert(rx:delete()):wait{ timeout = 10 })
+assert(assert(open:delete_region("mine")):wait{ timeout = 10 })
+local function type_byte() return kept:get(math.floor(at / need.alignment) + 1, at % need.alignment + 13) end
+t.equal(type_byte(), 8)
+assert(open:add_region(region("mine")))
+t.equal(open:region("mine").free_bufs, 64)
+open:close()
+t.equal(type_byte(), 8)
