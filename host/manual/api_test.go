@@ -69,7 +69,7 @@ func TestLuaHelp(t *testing.T) {
 		"q:alloc":         {"q:alloc(n)\n", "packets: at most batch_size", "  local b = assert(tx:alloc(8))\n"},
 		"queue:alloc":     {"q:alloc(n)\n"},
 		"on_burst":        {"q:on_burst(fn, {name, sample, policy})\n", "c:on_burst(", "st:on_burst("},
-		"daqiri.open":     {"daqiri.open(configuration, {set, engine, cores, memory, name})\n"},
+		"daqiri.open":     {"daqiri.open(configuration, {set, engine, cores, memory, name, bindings})\n"},
 		"math.randomseed": {"math.randomseed(n)\n"},
 		"randomseed":      {"math.randomseed(n)\n"},
 		"place":           {"bit_offset"},

@@ -89,8 +89,10 @@ local function needs_string(v, name)
   if type(v) ~= "string" then core.misuse("%s expects a string, got a %s", name, type(v)) end
 end
 
+-- daqiri_init ignores the second result of daqiri.parse, so that its results can be the arguments.
 function M.daqiri_init(config, bindings)
   if config == nil then return "NULL_PTR", "the configuration is nil" end
+  if type(bindings) == "userdata" then bindings = nil end
   return open(type(config) == "string" and source(config) or config, bindings)
 end
 

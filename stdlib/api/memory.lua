@@ -37,6 +37,7 @@ function M.bound(config, plan, bindings)
   local needed = bindings ~= nil
   for i = 1, #plan.memory_regions do needed = needed or not plan.memory_regions[i].owned end
   if not needed then return "SUCCESS" end
+  if bindings ~= nil and type(bindings) ~= "table" then return "INVALID_PARAMETER", nil, "bindings: a table expected, got a " .. type(bindings) end
   local list = {}
   for name, region in pairs(bindings or {}) do
     local memory, text = binding(name, region)

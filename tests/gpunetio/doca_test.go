@@ -30,7 +30,7 @@ func TestGnDocaSamples(t *testing.T) {
 // TestGnPeers: three kernels exchange messages through arrays of queue pairs, as libraries of collectives do: each message and counter is right, on the
 // host and by the stand-ins of a GPU.
 func TestGnPeers(t *testing.T) {
-	want := "peer 1: true 20 0 0 40, 200 operations, 0 refused\t\npeer 2: true 20 0 0 40, 200 operations, 0 refused\t\npeer 3: true 20 0 0 40, 200 operations, 0 refused\t\n" +
+	want := "peer 1: true 20 0 0 40, 240 operations, 0 refused\t\npeer 2: true 20 0 0 40, 240 operations, 0 refused\t\npeer 3: true 20 0 0 40, 240 operations, 0 refused\t\n" +
 		"a wait with a limit of its own ended\ttrue\n"
 	for _, memory := range []string{"host", "gpu"} {
 		out, code := harness.OnGPU(t, "", "--summary", "none", filepath.Join(tree.Root, "tests/gpunetio/testdata/gn_peers.lua"), "--memory", memory)

@@ -109,6 +109,7 @@ static inline int64_t fake_now_ns(void) {
 int cuMemImportFromShareableHandle(uint64_t *handle, void *os_handle, int type);
 int cuMemAddressReserve(cu_ptr *at, size_t bytes, size_t align, cu_ptr wish, unsigned long long flags);
 int cuMemMap(cu_ptr at, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags);
+int cuMemSetAccess(cu_ptr at, size_t bytes, const cu_access_desc *who, size_t n);
 int cuMemFree_v2(cu_ptr at);
 
 #endif

@@ -52,7 +52,9 @@ int cuIpcOpenMemHandle_v2(cu_ptr *at, cu_ipc_handle handle, unsigned flags) {
     if (err != CU_SUCCESS) return err;
     *fake_place(imported, &own) = x.gpu;
     cuMemAddressReserve(at, (size_t)file.st_size, 0, 0, 0);
-    return cuMemMap(*at, (size_t)file.st_size, 0, imported, 0);
+    err = cuMemMap(*at, (size_t)file.st_size, 0, imported, 0);
+    const cu_access_desc access = {.location = {CU_LOCATION_DEVICE, x.gpu}, .flags = CU_ACCESS_READ_WRITE};
+    return err == CU_SUCCESS ? cuMemSetAccess(*at, (size_t)file.st_size, &access, 1) : err;
 }
 
 int cuIpcCloseMemHandle(cu_ptr at) { return cuMemFree_v2(at); }

@@ -47,7 +47,7 @@ __global__ void operations(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev
                                           lkey, 8, 1, 0);
     doca_gpu_dev_verbs_mark_wqes_ready(companion, wait, wait + 1);
     doca_gpu_dev_verbs_submit(companion, wait + 2);
-    CHECK(5, doca_gpu_dev_verbs_poll_one_cq_at(doca_gpu_dev_verbs_qp_get_cq_sq(companion), wait) == DOCA_EBUSY);
+    CHECK(5, doca_gpu_dev_verbs_poll_one_cq_at(doca_gpu_dev_verbs_qp_get_cq_sq(companion), wait) == EBUSY);
     doca_gpu_dev_verbs_wqe_prepare_atomic(qp, doca_gpu_dev_verbs_get_wqe_ptr(qp, next), next, MLX5_OPCODE_ATOMIC_CS, FLAGS, r + 1024, rkey, l + 1032, lkey, 8, 9, 20);
     doca_gpu_dev_verbs_mark_wqes_ready(qp, next, next);
     doca_gpu_dev_verbs_submit(qp, next + 1);
@@ -71,6 +71,6 @@ __global__ void failing(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
     doca_gpu_dev_verbs_put_counter(qp, r, l, 64, companion, word, old, 1);
     doca_gpu_dev_verbs_put_counter(qp, l, l, 64, companion, word, old, 1);
     CHECK(0, doca_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_qp_get_cq_sq(companion), 1) == 0);
-    CHECK(1, doca_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_qp_get_cq_sq(companion), 3) == -DOCA_EIO);
+    CHECK(1, doca_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_qp_get_cq_sq(companion), 3) == -EIO);
     CHECK(2, *count == 1);
 }

@@ -64,7 +64,7 @@ static uint64_t there(const char *engine, int proto) {
     dq_queue *q;
     bed_must(dq_queue_add(i, &qc, &q, &d), &d, "queue");
     bed_must(dq_session_open(s, &d), &d, "open");
-    uint64_t share = 100 * resident(s->core.base, s->core.arena_bytes) / (s->core.arena_bytes / PAGE);
+    uint64_t share = 100 * resident(s->core.base, s->core.small_end) / (s->core.small_end / PAGE);
     dq_session_close(s);
     return share;
 }

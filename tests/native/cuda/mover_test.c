@@ -5,6 +5,7 @@
 #include "../../gpu/fake/fake_cuda.c"
 #include "../../gpu/fake/fake_error.c"
 #include "../../gpu/fake/fake_handles.c"
+#include "../../gpu/fake/fake_list.c"
 #include "../../gpu/fake/fake_time.c"
 #include "../../gpu/fake/fake_user.c"
 
