@@ -23,7 +23,11 @@
 #include <unistd.h>
 
 #define SLOW_NS 1000000000
-#define LATER   (UINT64_C(64) << 30) // addresses reserved for regions added while the session is open
+// Addresses reserved for regions added while the session is open: 16 times the bytes of the open, within
+// limits. They cost no memory, but an emulator of a process (qemu-user) keeps a record for each page.
+#define LATER_TIMES 16
+#define LATER_MIN   (UINT64_C(1) << 30)
+#define LATER_MAX   (UINT64_C(64) << 30)
 
 enum part { SMALL, HUGE, DARK, GPU };
 
@@ -125,7 +129,9 @@ static bool limits_addresses(void) {
 static int reserve(dqi_core *core, uint64_t bytes, dq_diag *diag) {
     const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     core->later_at = dqi_round_up(bytes, DQI_HUGE_PAGE);
-    core->later_end = core->later_at + LATER;
+    uint64_t later = bytes * LATER_TIMES;
+    later = later < LATER_MIN ? LATER_MIN : later > LATER_MAX ? LATER_MAX : later;
+    core->later_end = core->later_at + later;
     void *p =
         limits_addresses() ? MAP_FAILED : mmap(NULL, core->later_end + DQI_HUGE_PAGE, PROT_NONE, how, -1, 0);
     if (p == MAP_FAILED) {
@@ -331,8 +337,10 @@ static int furnish(dq_session *s, dq_region *r, uint64_t bytes, dq_diag *diag) {
     if (r->space == 0) {
         uint64_t at = dqi_round_up(core->later_at, DQI_HUGE_PAGE);
         if (at + bytes > core->later_end)
-            return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no addresses are left for its %llu bytes%s",
-                            r->conf.name, (unsigned long long)bytes,
+            return dqi_fail(diag, DQ_ESYS - ENOMEM,
+                            "region %s: no addresses are left for its %llu bytes: the session reserved %d "
+                            "times the memory of its configuration%s",
+                            r->conf.name, (unsigned long long)bytes, LATER_TIMES,
                             limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
         core->later_at = at + bytes;
         r->offset = at;
