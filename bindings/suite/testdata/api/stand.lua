@@ -223,6 +223,8 @@ local set_at = function() return { { 0, 1 }, { 46, 99 }, { 1e9, 1 } } end
 -- Arguments of methods, lists of lists, from the objects of a world: maybe another one than the object's. A wait is short.
 M.args = {
   session = {
+    add_region = function() return { { { name = "later", kind = "host", affinity = 0, num_bufs = 8, buf_size = 256 } } } end,
+    delete_region = function() return { { "none" }, { "packets" } } end,
     after = function() return { { 1e-4, nothing } } end, at = function() return { { daqiri.time "now + 1ms", nothing } } end, clock = none, close = none,
     copy = function() return { { { memory_region = "others" } } } end,
     rewrite = function() return { { { udp_dst = 7, eth_dst = { 1, 1 } } }, { { ipv4_dst = { ["10.0.0.0/8"] = "11.0.0.0/8" }, checksums = "compute" } } } end,
@@ -244,6 +246,8 @@ M.args = {
     write_s3 = function() return { { { bucket = "b", endpoint = "http://127.0.0.1:1", access_key = "a", secret_key = "b", attempts = 1 } } } end,
   },
   interface = {
+    add_rx_queue = function() return { { { name = "later", id = 7, cpu_core = -1, batch_size = 8, memory_regions = { "packets" } } } } end,
+    add_tx_queue = function() return { { { name = "later", id = 7, cpu_core = -1, batch_size = 8, memory_regions = { "packets" } } } } end,
     add_flows = function() return { { "g", flow } } end, add_tx_flows = function() return { { "g", tx_flow } } end, allow_all_traffic = none,
     answer = function() return { { { addresses = "10.0.0.5" } }, { { addresses = {} } } } end, connect = function() return { { { address = "127.0.0.1:1" } }, { { qp = {} } } } end,
     connection = function() return { {}, { 1 }, { 99 } } end, delete_flows = function() return { { "g" }, { 1 } } end, delete_tx_flows = function() return { { "g" }, { 1 } } end,
@@ -259,7 +263,7 @@ M.args = {
     read = function(x) return { { "ring", 0, 8 }, { "ring", 0, x:burst() } } end, receive = function(x) return { { x:burst() } } end,
     tell = function() return { { "ring", { addr = 8, rkey = 1, bytes = 8 } } } end, write = function(x) return { { x:burst(), "ring", 0 }, { x:burst(), "ring", 0, { imm = 1 } } } end },
   lease = { get = function() return { { 0, 8 } } end, put = function() return { { 0, "x" } } end, revoke = none },
-  queue = { alloc = alloc, drain = function() return { { { timeout = 1e-3 } } } end, flush = none, get_burst = wait_burst, on_burst = tap, pace = function() return { { { pps = 1e6 } }, { { follow = "rx_timestamp" } }, { {} } } end,
+  queue = { alloc = alloc, delete = none, drain = function() return { { { timeout = 1e-3 } } } end, flush = none, get_burst = wait_burst, on_burst = tap, pace = function() return { { { pps = 1e6 } }, { { follow = "rx_timestamp" } }, { {} } } end,
     send = function(x) return { { x:burst() } } end, template = function() return { { { payload_bytes = 60 } } } end,
     transmit = function(x) return { { { template = x.template, count = 3 } }, { { template = x.template } }, { { template = false } } } end },
   stage = { close = none, get_burst = wait_burst, on_burst = tap, write = function(x) return { { x:burst() } } end },
