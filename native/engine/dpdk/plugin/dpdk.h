@@ -205,7 +205,7 @@ int memory_rx_queue(const dpdk_port *d, uint16_t k);
 // Returns the number of buffers of the smallest receive region; UINT32_MAX: frames are not received there.
 uint32_t memory_fewest(const dpdk_port *d);
 // Returns the longest frame for which the queues of one direction have buffers.
-uint32_t memory_longest(dq_queue *const *queues, uint32_t n);
+uint32_t memory_longest(dq_queue *_Atomic const *queues, uint32_t n);
 
 // ---- clock.c ----------------------------------------------------------------------------------------------
 

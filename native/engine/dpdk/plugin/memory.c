@@ -7,7 +7,7 @@
 #define OWN_BYTES (16u << 20) // limit of the engine's buffers, in bytes per queue
 #define OWN_MOST  9728        // limit of the frame bytes in one of them on receive
 
-uint32_t memory_longest(dq_queue *const *queues, uint32_t n) {
+uint32_t memory_longest(dq_queue *_Atomic const *queues, uint32_t n) {
     uint32_t most = 0;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t bytes = 0;
