@@ -1,5 +1,5 @@
 -- gn_peers.lua: kernels of three peers in the manner of libraries of collectives: queue pairs in a flat array by peer, regions that begin at 0, puts that
--- a companion counts, puts that ring later, signals whose old values nobody reads, and a time limit of the kernel's own. Prints what each of them found.
+-- a companion counts, puts that ring later, signals whose old values are not read, and a time limit of the kernel's own. Prints what each of them found.
 local daqiri = require "daqiri"
 local args = daqiri.args{ rounds = 20, memory = "host" }
 local N = 3
