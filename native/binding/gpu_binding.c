@@ -62,13 +62,14 @@ static int of_array(const dq_region *r, const dqi_gpu *g, cu_ptr *at, uint64_t *
     return DQ_OK;
 }
 
-// Checks that the memory lies on this GPU and is accessible to network devices.
+// Checks that the memory lies on this GPU and, where a queue receives into it, is accessible to network
+// devices.
 static int check_place(const dq_region *r, const dqi_gpu *g, cu_ptr at, dq_diag *diag) {
     uint64_t on = attribute(g, at, CU_POINTER_DEVICE);
     if (on != UINT64_MAX && on != (uint64_t)g->device)
         return dqi_refuse(r, diag, "its memory lies on CUDA device %llu, and the region's affinity is GPU %d",
                           (unsigned long long)on, g->info.number);
-    if (attribute(g, at, CU_POINTER_GPUDIRECT_RDMA) == 0)
+    if (r->nic && attribute(g, at, CU_POINTER_GPUDIRECT_RDMA) == 0)
         return dqi_refuse(r, diag,
                           "devices can't access its memory (GPUDirect RDMA): allocate it with "
                           "cuMemAlloc, or with cuMemCreate and gpuDirectRDMACapable");

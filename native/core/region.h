@@ -65,6 +65,7 @@ struct dq_region {
     _Atomic(uint32_t *) loops;     // likewise
     uint8_t *device;               // device address of the region, or of its emulation; NULL: the CPU address
     dqi_gpu *gpu;                  // the GPU that has the memory; NULL: host memory
+    bool nic;                      // a network device writes to its GPU memory
     bool whole;                    // a queue receives whole packets into GPU memory
     uint8_t *heads; // if whole: host memory for the first DQ_HEAD bytes of each buffer's packet
     dqi_spin spare_lock;

@@ -233,8 +233,9 @@ static void pin_regions(dq_session *s) {
             r->headroom = DQ_HEADROOM;
             if (r->conf.kind != DQ_KIND_DEVICE || r->cpu) continue;
             dq_diag why = {{0}};
-            r->cpu = !reaches_gpu(q, n, &why);
-            r->whole = !r->cpu && n == 0;
+            r->nic = reaches_gpu(q, n, &why);
+            r->cpu = !r->nic;
+            r->whole = r->nic && n == 0;
             s->core.heads |= r->whole;
             if (!r->cpu) continue;
             dqi_note(
