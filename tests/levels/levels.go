@@ -44,7 +44,7 @@ var Apart = append([]string{"tests/units", "tests/vm"}, Programs...)
 // DeepOnly are the tests that `make test` leaves to `make test-deep`, by package.
 var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"tests/units", `^TestNative(Variants)?$/^(plain|tsan|msan|arm64)`, "C units of other variants than asan+ubsan"},
-	{"tests/units", `^TestManyCases$`, "100,000 random streams of blocks, and of heaps"},
+	{"tests/units", `^TestManyCases$`, "40,000 random streams of blocks, and of heaps"},
 	{"tests/cli", `^TestArm64`, "emulated arm64"},
 	{"tests/cli", `^TestRelease$`, "builds packages for other machines"},
 	{"tests/gpu", `^TestGPUSuite$`, "builds packages for other machines"},
@@ -64,34 +64,34 @@ var Alone = []struct{ Package, Pattern, Why string }{
 	{"runtime/session/contract", `^TestReorderModel$`, "one reorder core against its model"},
 }
 
-// Fuzzed are the fuzz targets, readers of what comes from outside, and how many inputs `make test-deep` gives to each: about 30 s on one core. A number, not a
+// Fuzzed are the fuzz targets, readers of what comes from outside, and how many inputs `make test-deep` gives to each: about 15 s on one core. A number, not a
 // time, as go test -fuzz fails now and then where its time ends while it works. With their seeds alone they run with their packages.
 var Fuzzed = []struct {
 	Package, Target string
 	Runs            int
 }{
-	{"bindings", "FuzzControl", 50_000},
-	{"bindings/format", "FuzzFormat", 25_000},
-	{"host/attach", "FuzzClient", 120_000},
-	{"host/attach", "FuzzServer", 50_000},
-	{"host/cli", "FuzzManifest", 12_000},
-	{"host/golden", "FuzzCompare", 250_000},
-	{"host/summary", "FuzzParse", 50_000},
-	{"native/inspect", "FuzzCBPF", 300_000},
-	{"native/inspect", "FuzzPacket", 400_000},
-	{"native/inspect", "FuzzTransform", 300_000},
-	{"runtime/expr", "FuzzCompilePacket", 500_000},
-	{"runtime/expr", "FuzzParse", 500_000},
-	{"runtime/format", "FuzzDecode", 450_000},
-	{"runtime/spec", "FuzzOverride", 60_000},
-	{"runtime/spec", "FuzzParse", 60_000},
-	{"runtime/spec", "FuzzUnits", 150_000},
+	{"bindings", "FuzzControl", 20_000},
+	{"bindings/format", "FuzzFormat", 15_000},
+	{"host/attach", "FuzzClient", 50_000},
+	{"host/attach", "FuzzServer", 20_000},
+	{"host/cli", "FuzzManifest", 6_000},
+	{"host/golden", "FuzzCompare", 100_000},
+	{"host/summary", "FuzzParse", 25_000},
+	{"native/inspect", "FuzzCBPF", 150_000},
+	{"native/inspect", "FuzzPacket", 200_000},
+	{"native/inspect", "FuzzTransform", 150_000},
+	{"runtime/expr", "FuzzCompilePacket", 200_000},
+	{"runtime/expr", "FuzzParse", 200_000},
+	{"runtime/format", "FuzzDecode", 150_000},
+	{"runtime/spec", "FuzzOverride", 20_000},
+	{"runtime/spec", "FuzzParse", 25_000},
+	{"runtime/spec", "FuzzUnits", 75_000},
 }
 
-// fuzzing are selections of one target each. Inputs are not made smaller, as this lasts for up to a minute each, without new ones.
+// fuzzing are selections of one target each. Inputs are not made smaller, as this lasts for half a minute each, without new ones.
 func fuzzing() (list []Selection) {
 	for _, f := range Fuzzed {
-		list = append(list, Selection{Tag: f.Target, Packages: []string{f.Package}, Run: "^$", Parallel: 1, Usual: time.Minute,
+		list = append(list, Selection{Tag: f.Target, Packages: []string{f.Package}, Run: "^$", Parallel: 1, Usual: 30 * time.Second,
 			Flags: []string{"-fuzz=^" + f.Target + "$", fmt.Sprintf("-fuzztime=%dx", f.Runs), "-fuzzminimizetime=1x"}})
 	}
 	return list
@@ -139,7 +139,7 @@ func Selections(level Level) []Selection {
 		{Tag: "arm64", Packages: []string{"tests/cli"}, Run: `^TestArm64`, Usual: 4 * time.Minute},
 		{Tag: "others", Packages: []string{"tests/cli", "tests/gpu", "tests/gpunetio", "tests/harness", "tests/network"},
 			Run: `^Test(DPDKReleases|BPFObject|PTX|GnDevice|Release|GPUSuite|Require)$`, Usual: 2 * time.Minute},
-		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestManyCases$`, Usual: 4 * time.Minute},
+		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestManyCases$`, Usual: 2 * time.Minute},
 		{Packages: []string{"tests/structure"}, Run: `^TestEngineLayersRebuild$`, Usual: 2 * time.Minute},
 		{Packages: []string{"tests/language"}, Run: `^TestLanguage`},
 		{Tag: "asan", Packages: []string{"bindings/suite"}, Flags: []string{"-asan"}, Run: `^Test(Members|APIFuzz)$`, Usual: 6 * time.Minute,
