@@ -115,6 +115,11 @@ int dqi_queue_assign(dq_queue *q, dqi_poller **fresh, dq_diag *diag);
 void dqi_queue_init(dq_queue *q, dq_iface *i, const dq_queue_conf *conf);
 // Checks the configuration of a new queue.
 int dqi_queue_check(const dq_iface *i, const dq_queue_conf *conf, dq_diag *diag);
+// Checks that the interface's list of queues has a place for one more: DQ_OK, or NO_SPACE_AVAILABLE.
+int dqi_queue_place(const dq_iface *i, const dq_queue_conf *conf, dq_diag *diag);
+// Appends a new queue to the list of its interface, which pollers and readers of the ledger read. Control
+// thread.
+void dqi_queue_list(dq_queue *q);
 
 // Invalidates cached template writes of all transmit queues in region r, which gets another writer. Any
 // thread.

@@ -60,21 +60,31 @@ void dqi_queue_init(dq_queue *q, dq_iface *i, const dq_queue_conf *conf) {
     atomic_init(&q->tx.pace.bps, conf->pace_bps);
 }
 
-int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
-    bool rx = conf->dir == DQ_RX;
+int dqi_queue_place(const dq_iface *i, const dq_queue_conf *conf, dq_diag *diag) {
+    if ((conf->dir == DQ_RX ? i->n_rx : i->n_tx) < DQ_MAX_QUEUES) return DQ_OK;
+    return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE,
+                    "queue %s: interface %s has or had %d queues with other ids, the limit", conf->name,
+                    i->conf.name, DQ_MAX_QUEUES);
+}
+
+void dqi_queue_list(dq_queue *q) {
+    dq_iface *i = q->iface;
+    bool rx = q->conf.dir == DQ_RX;
     uint32_t n = rx ? i->n_rx : i->n_tx;
+    (rx ? i->rx : i->tx)[n] = q;
+    *(rx ? &i->n_rx : &i->n_tx) = n + 1;
+}
+
+int dq_queue_add(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag) {
     if (i->session->state != DQI_NEW)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: the session is open already", conf->name);
-    if (n == DQ_MAX_QUEUES)
-        return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s has more than %d queues",
-                        conf->name, i->conf.name, DQ_MAX_QUEUES);
-    int err = dqi_queue_check(i, conf, diag);
+    int err = dqi_queue_place(i, conf, diag);
+    if (err == DQ_OK) err = dqi_queue_check(i, conf, diag);
     if (err != DQ_OK) return err;
     dq_queue *q = calloc(1, sizeof *q);
     if (!q) return dqi_fail(diag, DQ_ESYS - ENOMEM, "queue %s: no memory", conf->name);
     dqi_queue_init(q, i, conf);
-    (rx ? i->rx : i->tx)[n] = q;
-    *(rx ? &i->n_rx : &i->n_tx) = n + 1;
+    dqi_queue_list(q);
     *out = q;
     return DQ_OK;
 }

@@ -125,9 +125,7 @@ static int find_place(const dq_iface *i, const dq_queue_conf *conf, dq_queue **o
                             conf->name, i->conf.name, q->conf.name, q->conf.id,
                             dqi_queue_alive(q) ? "" : ", which is being deleted");
     }
-    if (*out || n < DQ_MAX_QUEUES) return DQ_OK;
-    return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "queue %s: interface %s had %d queues of other ids",
-                    conf->name, i->conf.name, DQ_MAX_QUEUES);
+    return *out ? DQ_OK : dqi_queue_place(i, conf, diag);
 }
 
 // Frees what a deleted queue had for its old configuration. No thread polls it.
@@ -154,15 +152,6 @@ static int serve(dq_queue *q, dq_diag *diag) {
     if (err == DQ_OK && fresh) err = dqi_worker_start(fresh, diag);
     if (err != DQ_OK) unpoll(q);
     return err;
-}
-
-// Lists a new queue, for pollers and readers of the ledger.
-static void place(dq_queue *q) {
-    dq_iface *i = q->iface;
-    bool rx = q->conf.dir == DQ_RX;
-    uint32_t n = rx ? i->n_rx : i->n_tx;
-    (rx ? i->rx : i->tx)[n] = q;
-    *(rx ? &i->n_rx : &i->n_tx) = n + 1;
 }
 
 // Opens q with conf; its life is still DQI_QUEUE_GONE.
@@ -199,7 +188,7 @@ int dq_queue_join(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_dia
         return err;
     }
     pthread_mutex_lock(&i->session->control);
-    if (!old) place(q);
+    if (!old) dqi_queue_list(q);
     if (err == DQ_OK) atomic_store(&q->life, DQI_QUEUE_ALIVE);
     pthread_mutex_unlock(&i->session->control);
     if (err == DQ_OK) *out = q;
