@@ -98,3 +98,25 @@ func TestCloseTwice(t *testing.T) {
 		t.Errorf("missing buffers: %d, %d", a, b)
 	}
 }
+
+// TestQueueNumbers: numbers of a queue reach the members of dq_queue_conf with their names, of any type. A name without a member and a number outside
+// of its member's range are mistakes in the table of keys.
+func TestQueueNumbers(t *testing.T) {
+	conf := QueueConf{Name: "q", Numbers: map[string]int64{
+		"id": 65535, "batch_size": 1 << 20, "timeout_us": 1<<32 - 1, "pacing_mbps": 100_000_000, "tx_eth_src": 1,
+	}}
+	c, err := conf.c()
+	if err != nil || c.id != 65535 || c.batch_size != 1<<20 || c.timeout_us != 1<<32-1 || c.pacing_mbps != 1e8 || c.tx_eth_src != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for name, n := range map[string]int64{"zzz": 1, "regions": 1, "batch_size": 1 << 32, "timeout_us": -1} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s = %d was set", name, n)
+				}
+			}()
+			_, _ = (&QueueConf{Numbers: map[string]int64{name: n}}).c()
+		}()
+	}
+}

@@ -5,7 +5,12 @@ package native
 */
 import "C"
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"unsafe"
+)
 
 // Limits of the engine.
 const (
@@ -16,16 +21,12 @@ const (
 
 // QueueConf describes a queue.
 type QueueConf struct {
-	Name      string
-	ID        int
-	Tx        bool
-	Direct    bool // polled by the task that adopts it
-	Core      int  // of the worker; -1: not pinned
-	BatchSize int
-	TimeoutUS int64
-	Regions   []Region
-	PaceBPS   float64 // 0: unpaced
-	TxEthSrc  bool    // sets the source address of each frame to the interface's MAC
+	Name    string
+	Tx      bool
+	Direct  bool // polled by the task that adopts it
+	Core    int  // of the worker; -1: not pinned
+	Regions []Region
+	Numbers map[string]int64 // the other members of dq_queue_conf, by name; 0 if absent
 }
 
 // Queue is a receive or transmit queue; it lives as long as its session. Comparable, so that it can be a map key.
@@ -34,15 +35,10 @@ type Queue struct{ c *C.dq_queue }
 // c returns the configuration for C; the error names a text that is too long.
 func (conf *QueueConf) c() (C.dq_queue_conf, error) {
 	c := C.dq_queue_conf{
-		id:         C.uint32_t(conf.ID),
-		dir:        C.DQ_RX,
-		direct:     flag(conf.Direct),
-		core:       C.int32_t(conf.Core),
-		batch_size: C.uint32_t(conf.BatchSize),
-		timeout_us: C.uint64_t(conf.TimeoutUS),
-		n_regions:  C.uint32_t(len(conf.Regions)),
-		pace_bps:   C.double(conf.PaceBPS),
-		tx_eth_src: flag(conf.TxEthSrc),
+		dir:       C.DQ_RX,
+		direct:    flag(conf.Direct),
+		core:      C.int32_t(conf.Core),
+		n_regions: C.uint32_t(len(conf.Regions)),
 	}
 	if conf.Tx {
 		c.dir = C.DQ_TX
@@ -50,7 +46,29 @@ func (conf *QueueConf) c() (C.dq_queue_conf, error) {
 	for n, r := range conf.Regions {
 		c.regions[n] = r.c
 	}
+	for name, n := range conf.Numbers {
+		setNumber(&c, name, n)
+	}
 	return c, put(c.name[:], "queue", conf.Name)
+}
+
+// setNumber sets the member of *c with that name. It panics if there is none, or if n is outside of the member's range.
+func setNumber(c *C.dq_queue_conf, name string, n int64) {
+	f, ok := reflect.TypeFor[C.dq_queue_conf]().FieldByName(name)
+	if !ok {
+		panic("native: dq_queue_conf has no member " + name)
+	}
+	m := reflect.NewAt(f.Type, unsafe.Add(unsafe.Pointer(c), f.Offset)).Elem()
+	switch {
+	case m.CanInt() && !m.OverflowInt(n):
+		m.SetInt(n)
+	case m.CanUint() && n >= 0 && !m.OverflowUint(uint64(n)):
+		m.SetUint(uint64(n))
+	case m.CanFloat():
+		m.SetFloat(float64(n))
+	default:
+		panic(fmt.Sprintf("native: %d does not fit member %s of dq_queue_conf", n, name))
+	}
 }
 
 // AddQueue adds a queue to an interface before the session's open.

@@ -39,7 +39,7 @@ The sections bench_tx and bench_rx have an entry for each queue.
     --tx-queue-cores 4-7 --rx-queue-cores 8-11 --output pair.yaml`,
 	sides:     rawSides,
 	addresses: [2]string{"tx-address", "rx-address"},
-	options: []option{
+	options: withLists([]option{
 		roles(rawSides),
 		{"tx-address", device, "", sending, "`ADDRESS` of the interface that sends (default with --engine loop: loop0)"},
 		{"rx-address", device, "", receiving, "`ADDRESS` of the interface that receives (default with --engine loop: loop1)"},
@@ -66,10 +66,39 @@ The sections bench_tx and bench_rx have an entry for each queue.
 			"headers that tx_port adds and rx_port removes: `WORD` none, vlan, vxlan, gre or nvgre; with one queue on each\nside and --engine"},
 		{"outer-ip-src-addr", ipv4, "192.0.2.1", tunnelled, "source `IP` of the outer header"},
 		{"outer-ip-dst-addr", ipv4, "192.0.2.2", tunnelled, "destination `IP` of the outer header"},
-		{"no-tx-eth-src", boolean, "false", sending, "leave out the offload tx_eth_src, which sets the source address of frames"},
 		{"daqiri-only", boolean, "false", rule{}, "leave out the sections of the benchmark programs"},
-	},
+	}),
 	prepare: prepareRaw,
+}
+
+// leaves returns the name of the option that leaves out a word of a list.
+func leaves(word string) string { return "no-" + strings.ReplaceAll(word, "_", "-") }
+
+// withLists inserts the options that leave out words of transmit queues' lists before the last option.
+func withLists(options []option) []option {
+	for _, k := range schema.TxLeaveOut() {
+		for _, word := range k.Choices {
+			options = slices.Insert(options, len(options)-1, option{leaves(word), boolean, "false", sending, k.LeaveOut})
+		}
+	}
+	return options
+}
+
+// A list is a key of the template's transmit queues with its words.
+type list struct {
+	Key   string
+	Words []string
+}
+
+// txLists returns the lists of transmit queues that have words.
+func txLists(v map[string]any) (lists []list) {
+	for _, k := range schema.TxLeaveOut() {
+		words := slices.DeleteFunc(slices.Clone(k.Choices), func(word string) bool { return v[key(leaves(word))] == true })
+		if len(words) > 0 {
+			lists = append(lists, list{k.Name, words})
+		}
+	}
+	return lists
 }
 
 // rawQueue is a queue of the template, with its benchmark worker.
@@ -102,7 +131,7 @@ func prepareRaw(p *Pair, v map[string]any, sides []bool) error {
 	for k := range rx {
 		rx[k].Port = first + k
 	}
-	v["tx_queues"], v["rx_queues"] = tx, rx
+	v["tx_queues"], v["rx_queues"], v["tx_lists"] = tx, rx, txLists(v)
 	if err := rawDefaults(p, v, sides); err != nil {
 		return err
 	}

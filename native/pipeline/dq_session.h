@@ -57,18 +57,20 @@ typedef struct dq_iface_conf {
 
 typedef enum dq_dir { DQ_RX, DQ_TX } dq_dir;
 
+// The numbers from id on have the names of the configuration's keys (runtime/spec/schema), by which
+// native.QueueConf sets them; each word of a list of choices has a flag.
 typedef struct dq_queue_conf {
     char name[DQ_NAME_LEN];
-    uint32_t id;
     int32_t dir;    // dq_dir
     int32_t direct; // 1: polled by the task that adopts it, 0: by a worker
     int32_t core;   // worker's core, -1: not pinned
-    uint32_t batch_size;
-    uint64_t timeout_us; // 0: deliver full bursts only (loop); sockets deliver immediately
     uint32_t n_regions;
     dq_region *regions[DQ_MAX_SEGS];
-    double pace_bps;    // 0: unpaced
-    int32_t tx_eth_src; // 1: set the source of each frame to the interface's MAC (unless a tee reads it)
+    uint32_t id;
+    uint32_t batch_size;
+    uint64_t timeout_us; // 0: deliver full bursts only (loop); sockets deliver immediately
+    double pacing_mbps;  // 0: unpaced
+    int32_t tx_eth_src;  // 1: set the source of each frame to the interface's MAC (unless a tee reads it)
 } dq_queue_conf;
 
 // An engine of this build.

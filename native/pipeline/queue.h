@@ -152,6 +152,9 @@ int dqi_tx_reaches(dq_queue *q, uint32_t device_only, const dq_queue *from, dq_d
 int dqi_tx_put(dq_queue *q, dq_burst *b);
 // Whether q has no packets to send.
 bool dqi_tx_idle(const dq_queue *q);
+// Returns what a transmit queue's poller writes into packets by configuration, for an error message; NULL:
+// nothing.
+const char *dqi_tx_writes(const dq_queue *q);
 // Drop the remaining packets, counted as stopped; pollers have ended.
 void dqi_tx_drop_rest(dq_queue *q);
 void dqi_rx_drop_rest(dq_queue *q);

@@ -57,7 +57,7 @@ void dqi_queue_init(dq_queue *q, dq_iface *i, const dq_queue_conf *conf) {
     q->iface = i;
     q->rx.immediate = i->ops->payload || conf->direct;
     q->rx.stamping = dqi_virtual(i->session) ? DQ_STAMPS_VIRTUAL : DQ_STAMPS_SOFTWARE;
-    atomic_init(&q->tx.pace.bps, conf->pace_bps);
+    atomic_init(&q->tx.pace.bps, conf->pacing_mbps * 1e6);
 }
 
 int dqi_queue_place(const dq_iface *i, const dq_queue_conf *conf, dq_diag *diag) {

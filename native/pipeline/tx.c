@@ -185,6 +185,10 @@ static dq_burst *next_burst(dq_queue *q, const dqi_tx_acts *acts, int64_t now) {
     return b;
 }
 
+const char *dqi_tx_writes(const dq_queue *q) {
+    return q->conf.tx_eth_src ? "the source address into frames (tx_eth_src)" : NULL;
+}
+
 // Sets the source address of every frame to the interface's MAC, unless the burst has other readers.
 static void set_eth_src(dq_queue *q, dq_burst *b) {
     uint8_t mac[6];

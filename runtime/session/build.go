@@ -195,15 +195,11 @@ func socketConf(c *spec.SocketConfig) native.SocketConf {
 // queueConf returns the queue's configuration without a core and regions.
 func queueConf(q *spec.Queue, rx bool) native.QueueConf {
 	return native.QueueConf{
-		Name:      q.Name,
-		ID:        q.ID,
-		Tx:        !rx,
-		Direct:    q.Direct(),
-		Core:      -1,
-		BatchSize: q.BatchSize,
-		TimeoutUS: q.TimeoutUS,
-		PaceBPS:   float64(q.PacingMbps) * 1e6,
-		TxEthSrc:  slices.Contains(q.Offloads, "tx_eth_src"),
+		Name:    q.Name,
+		Tx:      !rx,
+		Direct:  q.Direct(),
+		Core:    -1,
+		Numbers: q.Numbers(),
 	}
 }
 
@@ -213,7 +209,7 @@ func (i *Interface) addQueues(queues []*spec.Queue, rx bool, plan preflight.Core
 	for _, q := range queues {
 		conf := queueConf(q, rx)
 		if rx {
-			conf.TimeoutUS = i.hold(q)
+			conf.Numbers["timeout_us"] = i.hold(q)
 		}
 		var sizes []int
 		if core, ok := plan.Core(q); ok {

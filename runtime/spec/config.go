@@ -156,7 +156,7 @@ type TX struct {
 	Flows        []*Flow  `json:"flows,omitempty"`
 }
 
-// Queue is a receive or transmit queue. Offloads, PacingMbps, InlineData and TxKernel exist on transmit queues only.
+// Queue is a receive or transmit queue. A field holds the value of the key that has its JSON name, and is zero if queues of this direction lack the key.
 type Queue struct {
 	Source        `json:"-"`
 	Name          string   `json:"name"`
@@ -171,6 +171,7 @@ type Queue struct {
 	InlineData    bool     `json:"inline_data,omitempty"`
 	TxKernel      string   `json:"tx_kernel,omitempty"`
 
+	section  *schema.Section
 	regionAt []Source // positions of the entries of MemoryRegions
 
 	// DefaultTimeout reports that TimeoutUS is not from the configuration.

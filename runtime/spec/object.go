@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -96,14 +97,12 @@ func (o *object) find(name string, types ...schema.Type) (value, *schema.Key, bo
 // fill sets the fields of *x from keys with the same JSON names that have a scalar value or are a list of choices, except keys that a getter
 // requested or that are refused.
 func (o *object) fill(x any) {
-	s := reflect.ValueOf(x).Elem()
-	for i := range s.NumField() {
-		name, _, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
-		k := o.sec.Find(name)
-		if k == nil || slices.Contains(o.asked, name) || slices.Contains(o.refused, name) {
+	for k, f := range fields(x, o.sec) {
+		name := k.Name
+		if slices.Contains(o.asked, name) || slices.Contains(o.refused, name) {
 			continue
 		}
-		switch f := s.Field(i); {
+		switch {
 		case k.Type == schema.TypeInteger:
 			f.SetInt(integer[int64](o, name))
 		case k.Type == schema.TypeBoolean:
@@ -116,6 +115,19 @@ func (o *object) fill(x any) {
 			f.SetString(o.choice(name))
 		case k.Type == schema.TypeList && k.Items == schema.TypeChoice:
 			f.Set(reflect.ValueOf(o.choices(name)))
+		}
+	}
+}
+
+// fields yields the rows of sec with the fields of *x that have their names in JSON.
+func fields(x any, sec *schema.Section) iter.Seq2[*schema.Key, reflect.Value] {
+	s := reflect.ValueOf(x).Elem()
+	return func(yield func(*schema.Key, reflect.Value) bool) {
+		for i := range s.NumField() {
+			name, _, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
+			if k := sec.Find(name); k != nil && !yield(k, s.Field(i)) {
+				return
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"slices"
+
 	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
@@ -17,16 +19,13 @@ func (p *parser) queues(o *object, tx, roce bool) []*Queue {
 
 func (p *parser) queue(v value, tx, roce bool) *Queue {
 	o := p.object(v)
-	q := &Queue{Source: o.Source, CPUCore: -1}
+	q := &Queue{Source: o.Source, CPUCore: -1, section: o.sec}
 	q.PollMode = o.choice("poll_mode")
 	if q.Direct() {
 		o.refuse("has no place with poll_mode direct: the asking thread polls", "cpu_core")
 		o.refuse("has no place with poll_mode direct: a poll returns what is there", "timeout_us")
 		o.waive("batch_size")
 	} else {
-		if tx {
-			o.effectless("timeout_us")
-		}
 		q.DefaultTimeout = !tx && !o.Has("timeout_us")
 	}
 	o.fill(q)
@@ -34,7 +33,7 @@ func (p *parser) queue(v value, tx, roce bool) *Queue {
 	if tx {
 		p.txQueue(o, q)
 	} else {
-		o.refuse("belongs to a transmit queue", "offloads", "pacing_mbps", "inline_data", "gpunetio")
+		o.refuse("belongs to a transmit queue", schema.TxQueueKeys()...)
 	}
 	o.end()
 	return q
@@ -70,9 +69,40 @@ func (p *parser) queueRegions(o *object, q *Queue, roce bool) {
 }
 
 func (p *parser) txQueue(o *object, q *Queue) {
-	o.effectless("inline_data")
+	for _, name := range o.sec.Names() {
+		if o.sec.Key(name).NoEffect != "" && !slices.Contains(o.refused, name) {
+			o.effectless(name)
+		}
+	}
 	if g := o.child("gpunetio"); g.ok() {
 		q.TxKernel = g.choice("tx_kernel")
 		g.end()
 	}
+}
+
+// Numbers returns the values of the keys that the engine reads, by the names of their members in its configuration.
+func (q *Queue) Numbers() map[string]int64 {
+	numbers := map[string]int64{}
+	for k, f := range fields(q, q.section) {
+		switch {
+		case !k.Engine:
+		case k.Type == schema.TypeInteger:
+			numbers[k.Name] = f.Int()
+		default:
+			for _, word := range f.Interface().([]string) {
+				numbers[word] = 1
+			}
+		}
+	}
+	return numbers
+}
+
+// NotOnEndpoints returns an error for each key with a value that a queue of an endpoint can't have.
+func (q *Queue) NotOnEndpoints() (issues []Issue) {
+	for k, f := range fields(q, q.section) {
+		if k.NotSocket != "" && !f.IsZero() {
+			issues = append(issues, q.Key(k.Name).Errorf("%s", k.NotSocket))
+		}
+	}
+	return issues
 }

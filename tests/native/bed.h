@@ -109,7 +109,7 @@ static inline dq_queue *bed_queue(bed *b, dq_iface *i, dq_dir dir, uint32_t id) 
     for (uint32_t s = 0; dir == DQ_RX && s < c.n_regions; s++)
         c.regions[s] = b->in[s];
     if (dir == DQ_RX) c.timeout_us = b->conf.timeout_us;
-    if (dir == DQ_TX) c.pace_bps = b->conf.pace_bps;
+    if (dir == DQ_TX) c.pacing_mbps = b->conf.pace_bps / 1e6;
     c.tx_eth_src = dir == DQ_TX && b->conf.eth_src;
     bed_must(dq_queue_add(i, &c, &q, &d), &d, c.name);
     return q;

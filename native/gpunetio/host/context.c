@@ -41,14 +41,20 @@ static int refuse(dq_diag *diag, const dq_gn_conf *c, const char *ring, uint32_t
 
 static int check_queue(const dq_session *s, const dq_gn_conf *c, const char *ring, uint32_t k,
                        const dq_queue *q, int32_t dir, dq_diag *diag) {
+    const char *writes = dqi_tx_writes(q);
     char why[320];
-    if (q->session == s && q->conf.dir == dir && (dir == DQ_RX || !q->conf.tx_eth_src)) return DQ_OK;
-    snprintf(why, sizeof why, "queue %s %s", q->conf.name,
-             q->session != s ? "is of another session"
-             : q->conf.dir != dir
-                 ? (dir == DQ_TX ? "is not a transmit queue" : "is not a receive queue")
-                 : "writes the source address into frames (tx_eth_src), and these are the kernel's memory; "
-                   "hint: the kernel writes it, or another queue");
+    if (q->session != s)
+        snprintf(why, sizeof why, "queue %s is of another session", q->conf.name);
+    else if (q->conf.dir != dir)
+        snprintf(why, sizeof why, "queue %s is not a %s queue", q->conf.name,
+                 dir == DQ_TX ? "transmit" : "receive");
+    else if (dir == DQ_TX && writes)
+        snprintf(why, sizeof why,
+                 "queue %s writes %s, and these are the kernel's memory; "
+                 "hint: the kernel writes it, or another queue",
+                 q->conf.name, writes);
+    else
+        return DQ_OK;
     return refuse(diag, c, ring, k, why);
 }
 

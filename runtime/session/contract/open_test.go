@@ -73,6 +73,11 @@ func TestOpenRefuses(t *testing.T) {
 			"interfaces[1].socket_config: engine socket can't run on the virtual clock"},
 		{"one address twice", map[string]string{"IFACE": strings.ReplaceAll(endpoint, "%N%", "1") + strings.ReplaceAll(endpoint, "%N%", "2")},
 			"interfaces[2].socket_config.local_addr: udp://127.0.0.1:5001 is the address of interface sock1 already"},
+		{"offload of an endpoint", map[string]string{"IFACE": strings.ReplaceAll(endpoint, "%N%", "") + `  tx:
+        queues:
+        - {name: s1, id: 0, poll_mode: direct, memory_regions: [packets], offloads: [tx_eth_src]}
+    `},
+			"interfaces[1].tx.queues[0].offloads: a socket sends no Ethernet header that could be filled in"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

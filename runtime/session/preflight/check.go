@@ -137,8 +137,10 @@ func (c *checker) iface(i *spec.Interface) {
 	if i.RX != nil {
 		c.rx(i.RX)
 	}
-	if i.TX != nil {
-		c.tx(i, i.TX)
+	if i.Socket() {
+		for _, q := range i.Queues() {
+			c.issues = append(c.issues, q.NotOnEndpoints()...)
+		}
 	}
 }
 
@@ -146,14 +148,6 @@ func (c *checker) rx(rx *spec.RX) {
 	for _, f := range rx.Flows {
 		if f.ID == 0 && len(f.Transforms()) > 0 {
 			c.errorf(f.Key("id"), "a flow with %s needs an id other than 0: packets are known by it", f.Transforms()[0].Type)
-		}
-	}
-}
-
-func (c *checker) tx(i *spec.Interface, tx *spec.TX) {
-	for _, q := range tx.Queues {
-		if len(q.Offloads) > 0 && i.Socket() {
-			c.errorf(q.Key("offloads"), "a socket sends no Ethernet header that could be filled in")
 		}
 	}
 }

@@ -20,6 +20,11 @@ type Key struct {
 	Where    string // interfaces or engines that the key applies to; empty: all
 	Words    string // description; empty: none
 	NoEffect string // warning if it has no effect: "has no effect…"
+
+	// Of keys of queues:
+	Engine    bool   // the engine reads the integer, or the words of the list, as members of dq_queue_conf with their names
+	NotSocket string // why a queue of an endpoint can't have it; empty: it can
+	LeaveOut  string // description of option --no-WORD of config generate, which lists the WORD otherwise
 }
 
 // Type is the type of a key, in the words of the reference.
