@@ -134,7 +134,7 @@ func typeInto(g *state.Global, path string) error {
 	}
 	defer c.Close()
 	p := repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr, HistoryFile: historyFile(g), Interrupt: c.Interrupt,
-		Greeting: fmt.Sprintf("a prompt on %s (process %d); help(x) explains, Ctrl-D leaves, the job continues.", cmp.Or(c.Script, "a prompt"), c.PID)})
+		Greeting: fmt.Sprintf("a prompt on %s (process %d); help WORDS explains, Ctrl-D leaves, the job continues.", cmp.Or(c.Script, "a prompt"), c.PID)})
 	signals, release := g.Signals()
 	defer release()
 	over := make(chan struct{})

@@ -12,7 +12,7 @@ func (r *runner) dropIn() {
 		return // already open
 	}
 	p := repl.New(repl.Options{Interactive: true, Stdin: r.g.Stdin, Stdout: r.g.Stdout, Stderr: r.g.Stderr, HistoryFile: historyFile(r.g),
-		Greeting: "the script continues; its locals can be read and set. help(x) explains, Ctrl-D closes this prompt.", Interrupt: r.interruptChunk})
+		Greeting: "the script continues; its locals can be read and set. help WORDS explains, Ctrl-D closes this prompt.", Interrupt: r.interruptChunk})
 	ended := make(chan struct{}, 1)
 	err := r.program.DropIn(p, func() { ended <- struct{}{} })
 	if err != nil {

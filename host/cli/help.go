@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/manual"
@@ -36,8 +37,12 @@ func newTopics() []*cobra.Command {
 // newHelp returns the command "help", which explains a word: a topic or part of one, a command, a configuration key or an API name.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND | TOPIC | KEY | LUA NAME]",
-		Short: "explain a command, a topic, a key of configurations, or a name of the Lua API",
+		Use:   "help [COMMAND | TOPIC | KEY | LUA NAME | WORDS]",
+		Short: "explain a command, a topic, a key of configurations, or a name of the Lua API; find other words",
+		Long: `help explains a command, a topic, a key of configurations or a name of the Lua API. Other words are searched in the cookbook, the other
+documents, the keys, the names of the API and the commands; the three best answers are shown, each with the command that prints it:
+  daqiri-run help q:alloc
+  daqiri-run help count lost packets`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			if len(args) == 0 {
@@ -51,11 +56,16 @@ func newHelp() *cobra.Command {
 				_, err := fmt.Fprint(cmd.OutOrStdout(), text)
 				return exit.Fail(exit.Storage, err)
 			}
+			if text = searchText(root, strings.Join(args, " ")); text != "" {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), text)
+				return exit.Fail(exit.Storage, err)
+			}
 			hint := ""
 			if near := suggest.Nearest(args[0], helpWords(root)); near != "" {
 				hint = fmt.Sprintf(" (did you mean '%s'?)", near)
 			}
-			return exit.Fail(exit.Usage, fmt.Errorf("%s: neither a command, a topic, a key of configurations nor a name of the Lua API%s", args[0], hint))
+			return exit.Fail(exit.Usage, fmt.Errorf("%s: neither a command, a topic, a key of configurations nor a name of the Lua API, and no document has it%s",
+				strings.Join(args, " "), hint))
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -88,6 +98,22 @@ func nameText(word string) string {
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, "\n")
+}
+
+// searchText returns the best answers to a question from the documents, the keys, the API and, if root is given, the commands; "" if there is none.
+func searchText(root *cobra.Command, asked string) string {
+	entries := manual.Entries()
+	if root != nil {
+		for _, c := range root.Commands() {
+			if c.Hidden || c.Long == "" {
+				continue
+			}
+			e := manual.Entry{Read: c.CommandPath() + " --help", Title: c.Name() + ": " + c.Short, Text: manual.Sentences(c.Long)}
+			c.Flags().VisitAll(func(f *pflag.Flag) { e.Text = append(e.Text, "--"+f.Name+": "+f.Usage) })
+			entries = append(entries, e)
+		}
+	}
+	return manual.Results(asked, manual.Search(asked, entries))
 }
 
 // helpWords lists the words that help explains.

@@ -83,7 +83,7 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	r := &runner{g: g, flags: f, script: which, started: time.Now(), con: newConsole(g)}
 	opts := script.Options{Path: which.path, Args: args, Env: env, Open: open, AllowExec: f.allowExec, Stdlib: stdlib.Files,
 		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger), LogLevel: g.LogLevel}
-	opts.Interactive, opts.Help = g.Interactive(), explain
+	opts.Interactive, opts.Help, opts.Search = g.Interactive(), explain, func(words string) string { return searchText(nil, words) }
 	if prompt {
 		r.prompt = repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr,
 			Greeting: greeting(), HistoryFile: historyFile(g), Interrupt: r.interruptChunk})
@@ -117,7 +117,7 @@ func explain(word string) string {
 
 // greeting returns the first line of a prompt.
 func greeting() string {
-	return "daqiri-run " + bindings.Version + ": Lua. s = daqiri.open() opens a session, help(x) explains, Tab completes names, Ctrl-C ends what runs, " +
+	return "daqiri-run " + bindings.Version + ": Lua. s = daqiri.open() opens a session, help WORDS explains, Tab completes names, Ctrl-C ends what runs, " +
 		"Ctrl-D the prompt."
 }
 

@@ -42,7 +42,7 @@ func (w *annotations) line(format string, args ...any) { fmt.Fprintf(&w.b, forma
 // comment writes words as comment lines.
 func (w *annotations) comment(words string) {
 	for p := range strings.SplitSeq(words, "\n\n") {
-		w.line("---%s\n---", wrap(plain(code(p)), 120, "---"))
+		w.line("---%s\n---", fold(plain(code(p)), 120, "---"))
 	}
 }
 

@@ -56,7 +56,7 @@ func (t Topic) Text() string {
 		case p.Table != nil:
 			p.Table.text(&b)
 		default:
-			fmt.Fprintf(&b, "%s\n", wrap(plain(p.Words), width, ""))
+			fmt.Fprintf(&b, "%s\n", fold(plain(p.Words), width, ""))
 		}
 	}
 	return b.String()
@@ -119,7 +119,7 @@ func (t *Table) text(b *strings.Builder) {
 			if k > 0 {
 				line = indent[1:]
 			}
-			fmt.Fprintf(b, "%s %s\n", line, wrap(plain(cell), width-len(indent), indent))
+			fmt.Fprintf(b, "%s %s\n", line, fold(plain(cell), width-len(indent), indent))
 		}
 	}
 }
@@ -128,27 +128,6 @@ var link = regexp.MustCompile(`\[([^\]]+)\]\([^)]+\)`)
 
 // plain removes code marks and link targets.
 func plain(s string) string { return strings.ReplaceAll(link.ReplaceAllString(s, "$1"), "`", "") }
-
-// wrap breaks a text into lines of at most most characters; lines after the first begin with indent.
-func wrap(s string, most int, indent string) string {
-	var b strings.Builder
-	room := most
-	for i, word := range strings.Fields(s) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-			room = most - n
-		case n+1 > room:
-			b.WriteString("\n" + indent)
-			room = most - n
-		default:
-			b.WriteString(" ")
-			room -= n + 1
-		}
-		b.WriteString(word)
-	}
-	return b.String()
-}
 
 // Help returns the topic's name in the command help: the last part of its name, or the folder of a README.
 func (t Topic) Help() string { return path.Base(strings.TrimSuffix(t.Name, "/README")) }
@@ -171,7 +150,7 @@ func (t Topic) Markdown() string {
 		case p.Table != nil:
 			p.Table.markdown(&b)
 		default:
-			fmt.Fprintf(&b, "%s\n", wrap(p.Words, 120, ""))
+			fmt.Fprintf(&b, "%s\n", fold(p.Words, 120, ""))
 		}
 	}
 	return b.String()

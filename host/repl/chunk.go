@@ -2,6 +2,7 @@ package repl
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/yuin/gopher-lua/parse"
@@ -68,7 +69,7 @@ func (b *chunkBuilder) reset() {
 	b.lines = nil
 }
 
-// prepare converts typed text to source: an expression becomes a return statement, so that its values are returned. unfinished reports whether
+// prepare converts typed text to source: an expression becomes a return statement, so that its values are returned, and "help WORDS" a call. unfinished reports whether
 // more lines could complete the text, as an expression or as statements.
 func prepare(text string) (source string, unfinished bool) {
 	expression := "return " + text
@@ -80,8 +81,14 @@ func prepare(text string) (source string, unfinished bool) {
 	if asStatements == nil {
 		return text, false
 	}
+	if words := helpWords.FindStringSubmatch(text); words != nil {
+		return "help [==[" + words[1] + "]==]", false
+	}
 	return text, endsEarly(asStatements, text) || endsEarly(asExpression, text)
 }
+
+// helpWords matches a request for help in words without quotes, which is not valid Lua: "help count lost packets", "help q:alloc".
+var helpWords = regexp.MustCompile(`^\s*help[ \t]+([A-Za-z][^\n\]]*?)\s*$`)
 
 func parseError(source string) error {
 	_, err := parse.Parse(strings.NewReader(source), "")

@@ -393,6 +393,11 @@ func TestPrepare(t *testing.T) {
 		{"wrong within", "f( = 1", "f( = 1", false},
 		{"wrong later", "if x then = 1 end", "if x then = 1 end", false},
 		{"number cut", "x = 0x", "x = 0x", false},
+		{"help", "help", "return help", false},
+		{"help for words", "help count  lost packets for me ", "help [==[count  lost packets for me]==]", false},
+		{"help for a name", "help q:alloc", "help [==[q:alloc]==]", false},
+		{"help in quotes", `help "q:alloc"`, `return help "q:alloc"`, false},
+		{"a name like help", "helper q", "helper q", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source, unfinished := prepare(c.text)

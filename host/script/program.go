@@ -51,6 +51,8 @@ type Options struct {
 	Interactive bool
 	// Help returns the description of a name, for help(x) at the prompt; "" if there is none.
 	Help func(word string) string
+	// Search returns the best answers to words that Help doesn't explain; "" if there is none.
+	Search func(words string) string
 }
 
 // Program is one run of a script or prompt: the main task and the tasks that it starts.

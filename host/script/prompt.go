@@ -28,6 +28,7 @@ type prompting struct {
 
 	prompt   *repl.Repl          // nil: an attached client
 	requests <-chan repl.Request // requests to serve
+	shown    strings.Builder     // help for an attached client, part of the running chunk's output
 	over     bool                // the input has ended
 	ended    func()              // called at the end of the input; may be nil
 }
@@ -107,7 +108,7 @@ func (p *Program) prompting(L *lua.LState, rt *bindings.Runtime, prompt *repl.Re
 	s := &prompting{p: p, rt: rt, prompt: prompt, lua: repl.NewLua(L), names: p.names, ready: make(chan repl.Request, requestRoom)}
 	s.lua.Compile, s.lua.Env, s.lua.Names = s.names.compile, s.names.env, s.names.names
 	s.lua.Call = rt.CallApart
-	s.names.env.RawSetString("help", L.NewFunction(s.help))
+	s.names.env.RawSetString("help", s.helpValue(L))
 	if prompt != nil {
 		s.requests = prompt.Requests()
 		p.executor.Store(s.lua)
@@ -116,11 +117,27 @@ func (p *Program) prompting(L *lua.LState, rt *bindings.Runtime, prompt *repl.Re
 }
 
 // helpText is the output of help().
-const helpText = `help(x) explains a name of the API ("q:alloc", "on_burst"), a key of configurations, a topic ("ledger"), or a value: help(q),
-help(q.alloc), help(daqiri). Tab completes names; _ is the last value. Ctrl-C ends what runs, or drops the line; Ctrl-D drops a block that
-is not complete, or ends the prompt.`
+const helpText = `help WORDS explains a name of the API (help q:alloc, help on_burst), a key of configurations or a topic (help ledger), and finds
+other words in the documents: help count lost packets. help(x) explains a value: help(q), help(q.alloc), help(daqiri).
+Tab completes names; _ is the last value. Ctrl-C ends what runs, or drops the line; Ctrl-D drops a block that is not complete, or ends
+the prompt.`
 
-// help implements help(x) at the prompt: it prints the reference of a name or value.
+// helpValue returns the name help of the prompt: it can be called, and as a value it displays what it is for.
+func (s *prompting) helpValue(L *lua.LState) *lua.LUserData {
+	value, meta := L.NewUserData(), L.NewTable()
+	meta.RawSetString("__call", L.NewFunction(func(L *lua.LState) int {
+		L.Remove(1)
+		return s.help(L)
+	}))
+	meta.RawSetString("__show", L.NewFunction(func(L *lua.LState) int {
+		L.Push(lua.LString(helpText))
+		return 1
+	}))
+	value.Metatable = meta
+	return value
+}
+
+// help implements help(x) at the prompt: it prints the reference of a name or value, for an attached client at its side alone.
 func (s *prompting) help(L *lua.LState) int {
 	v := L.Get(1)
 	word, text := s.rt.HelpName(v), helpText
@@ -129,6 +146,9 @@ func (s *prompting) help(L *lua.LState) int {
 	}
 	if word != "" && s.p.opts.Help != nil {
 		text = s.p.opts.Help(word)
+		if text == "" && v.Type() == lua.LTString && s.p.opts.Search != nil {
+			text = s.p.opts.Search(word)
+		}
 	} else if v != lua.LNil && L.GetTop() > 0 {
 		text = ""
 	}
@@ -137,9 +157,14 @@ func (s *prompting) help(L *lua.LState) int {
 		if v.Type() == lua.LTString {
 			what = repl.Format(L, v)
 		}
-		L.RaiseError("help: %s is not documented; help() lists the topics", what)
+		L.RaiseError("help: %s is not documented: try other words; help() describes what help takes", what)
 	}
-	fmt.Fprintln(s.p.opts.Stdout, strings.TrimRight(text, "\n"))
+	text = strings.TrimRight(text, "\n") + "\n"
+	if s.prompt == nil {
+		s.shown.WriteString(text)
+	} else {
+		fmt.Fprint(s.p.opts.Stdout, text)
+	}
 	return 0
 }
 
@@ -200,8 +225,10 @@ func (s *prompting) serve(r repl.Request) {
 func (s *prompting) Exec(name, source string) (string, error) {
 	s.names.look()
 	s.rt.AtPrompt = true
+	s.shown.Reset()
 	out, err := s.lua.Exec(name, source)
 	s.rt.AtPrompt = false
+	out = strings.TrimSuffix(s.shown.String()+out, "\n")
 	if hint := s.names.hint(); hint != "" && s.p.opts.Interactive {
 		out = strings.TrimPrefix(out+"\n"+hint, "\n")
 	}

@@ -56,6 +56,12 @@ func TestAttach(t *testing.T) {
 	if code != 0 || !strings.Contains(output, "true\n") || !strings.Contains(output, "seen here\t1000000") {
 		t.Errorf("exit code %d:\n%s", code, output)
 	}
+	output, code = attachWith(t, "help\nhelp q:alloc\nhelp count lost packets\n", socket)
+	for _, want := range []string{"help WORDS explains", "  b:fill(tpl)", "daqiri-run doc cookbook 'Count lost packets by sequence number'"} {
+		if code != 0 || !strings.Contains(output, want) || strings.Contains(out.String(), want) {
+			t.Errorf("help: exit code %d, want %q here and not in the job's output:\n%s\n%s", code, want, output, out.String())
+		}
+	}
 	output, code = attachWith(t, "oops.x\n", socket)
 	if code != 1 || !strings.Contains(output, "unknown global 'oops'") {
 		t.Errorf("an error: exit code %d:\n%s", code, output)

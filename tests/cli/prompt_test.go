@@ -88,7 +88,7 @@ func TestPromptLocals(t *testing.T) {
 	x.Type(ctrlC, "stopping") // ends s:run
 	_ = end()
 	x, _, end = onTerminal(t, "--summary", "none")
-	x.Watch("help(x) explains", "> ")
+	x.Watch("help WORDS explains", "> ")
 	x.Type("local a, b = 1\r", "a local stays for the next lines", "> ")
 	x.Type("b = a + 1\r", "> ")
 	x.Type("a, b, rawget(_G, 'b')\r", "\r\n1\t2\tnil\r\n", "> ")

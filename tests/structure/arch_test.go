@@ -29,7 +29,7 @@ var layers = map[string]layer{
 	"cmd/daqiri-bench": {own: []string{"host/exit", "host/state", "native", "runtime"}, modules: []string{"github.com/minio/minio-go", "github.com/spf13/cobra"}},
 	"host": {
 		own: []string{"bindings", "docs", "runtime", "scripts", "stdlib"},
-		modules: []string{"github.com/go-analyze/charts", "github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus",
+		modules: []string{"github.com/go-analyze/charts", "github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus", "github.com/yuin/goldmark",
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/sys",
 			"golang.org/x/term"},
 	},
