@@ -249,12 +249,12 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a writer of captures. The file is PREFIX.pcap. See [writers](../writers.md).
 			> s:pipe(q, s:write_pcap{ name = "capture", dir = "captures", rotate = "1MB" })`},
-		{"write_raw", sessionWrite("raw"), row.FileRows + `. per "packet" | "burst" | "file" = "packet": a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk
+		{"write_raw", sessionWrite("raw"), row.FileRows + `. per "file" | "packet" | "burst" = "file": all packets back to back in PREFIX.raw, as fast as the disk, or a file PREFIX_INDEX for each
 			. packet_data_offset integer = 0, bytes: left out at the front of each packet
 			. overwrite boolean = false: replaces files that are there, from PREFIX_0 on; else they stay, and indexes continue behind them
 			-> stage
 			Makes a writer of the packets' bytes and nothing else. See [writers](../writers.md).
-			> s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, per = "file", packet_data_offset = 42 })`},
+			> s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, packet_data_offset = 42 })`},
 		{"write_s3", sessionWriteS3, `. bucket string: which has to be there
 			. name? string: of its line in the ledger
 			. prefix? string: objects are PREFIX_INDEX; by default the name, or 's3'

@@ -210,7 +210,7 @@ func stageWrite(c *call) int {
 	}
 	w, err := st.st.Write(b.b, names)
 	if names != nil && errors.Is(err, session.ErrInvalid) {
-		what := "only a writer of a file per packet takes names of its own for a burst"
+		what := "only a writer of a file per packet takes names of its own for a burst: s:write_raw{ per = \"packet\" }"
 		if names.Comment != "" {
 			what = "only a writer of pcapng takes comments"
 		}

@@ -711,7 +711,7 @@ function bit.tohex(v) end
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
----@field per? "packet"|"burst"|"file" a file PREFIX_INDEX for each, or all back to back in PREFIX.raw, as fast as the disk (default: "packet")
+---@field per? "file"|"packet"|"burst" all packets back to back in PREFIX.raw, as fast as the disk, or a file PREFIX_INDEX for each (default: "file")
 ---@field packet_data_offset? integer bytes: left out at the front of each packet (default: 0)
 ---@field overwrite? boolean replaces files that are there, from PREFIX_0 on; else they stay, and indexes continue behind them (default: false)
 
@@ -1119,7 +1119,7 @@ function session:write_pcap(options) end
 ---Makes a writer of the packets' bytes and nothing else. See writers.
 ---
 ---```lua
----s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, per = "file", packet_data_offset = 42 })
+---s:pipe(q, s:write_raw{ name = "bytes", dirs = { "captures" }, packet_data_offset = 42 })
 ---```
 ---@param options? daqiri.session.write_raw.options
 ---@return daqiri.stage

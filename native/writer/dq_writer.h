@@ -9,9 +9,9 @@
 // File formats (format.c).
 typedef enum dq_writer_kind {
     DQ_WRITE_PCAP,
+    DQ_WRITE_RAW_FILE,    // one file of all packets, back to back
     DQ_WRITE_RAW_PACKETS, // a file per packet
     DQ_WRITE_RAW_BURSTS,  // a file per burst
-    DQ_WRITE_RAW_FILE,    // one file of all packets, back to back
     DQ_WRITE_PCAPNG,
     DQ_WRITE_BLOCKS, // aggregates back to back
 } dq_writer_kind;

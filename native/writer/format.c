@@ -6,9 +6,9 @@ extern const dqi_format dqi_format_pcap, dqi_format_pcapng, dqi_format_raw_packe
 
 static const dqi_format *const formats[] = {
     [DQ_WRITE_PCAP] = &dqi_format_pcap,
+    [DQ_WRITE_RAW_FILE] = &dqi_format_flat,
     [DQ_WRITE_RAW_PACKETS] = &dqi_format_raw_packets,
     [DQ_WRITE_RAW_BURSTS] = &dqi_format_raw_bursts,
-    [DQ_WRITE_RAW_FILE] = &dqi_format_flat,
     [DQ_WRITE_PCAPNG] = &dqi_format_pcapng,
     [DQ_WRITE_BLOCKS] = &dqi_format_blocks,
 };

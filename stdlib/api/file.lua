@@ -44,7 +44,7 @@ local function writer(kind, dir, prefix)
   if known then return known, key end
   local make, options = core.session.write_raw, {}
   if kind == "pcap" then make, options = core.session.write_pcap, of_capture(key) end
-  if kind == "raw" then options.overwrite = true end
+  if kind == "raw" then options.per, options.overwrite = "packet", true end
   options.dir, options.prefix, options.policy, options.manifest = dir, prefix, "wait", false
   local made, stage = pcall(make, core.session, options)
   if not made then return nil, tostring(stage) end

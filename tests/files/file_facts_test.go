@@ -214,7 +214,7 @@ func TestDefaultPolicy(t *testing.T) {
 		behind                bool
 	}{
 		{"disk.pcap", "pcap", `{}`, "60", true},
-		{"disk.raw", "raw", `{"per": "file"}`, "60", true},
+		{"disk.raw", "raw", `{}`, "60", true},
 		{"disk.pcap", "pcap", `{"policy": "wait"}`, "2", false}, // its queue is held up for as long as it may
 	} {
 		t.Run(c.writer+" "+c.options, func(t *testing.T) {

@@ -47,8 +47,8 @@ func TestFullDisk(t *testing.T) {
 		{"pcap", "write_pcap", `{}`},
 		{"pcapng", "write_pcap", `{"format": "pcapng"}`},
 		{"rotated", "write_pcap", `{"rotate": "300KB"}`},
-		{"file per packet", "write_raw", `{}`},
-		{"flat", "write_raw", `{"per": "file"}`},
+		{"file per packet", "write_raw", `{"per": "packet"}`},
+		{"flat", "write_raw", `{}`},
 		{"more files than room", "write_pcap", `{"rotate": {"packets": 2}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

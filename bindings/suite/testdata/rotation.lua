@@ -64,7 +64,7 @@ for n, name in ipairs{ "turn.manifest.1.json", "turn.manifest.2.json", "turn.man
   assert(m.files[1].path:find(("/turn_%06d.pcap"):format(2 * n - 2), 1, true), m.files[1].path)
 end
 for _ = 1, 2 do -- the second run writes the first one's files again, which need not be all of them
-  run(function(s) return s:write_raw{ name = "each", dir = args.dir, policy = "wait" } end)
+  run(function(s) return s:write_raw{ name = "each", dir = args.dir, per = "packet", policy = "wait" } end)
 end
 local m = manifest("each.manifest.json")
 t.equal({ #m.files, m.writer.naming, m.writer.file_count }, { 0, "DIR/PREFIX_INDEX", 100 })
@@ -77,7 +77,7 @@ end
 wrong("one of them is needed", { rotate = {} })
 wrong("above 0", { rotate = 0 })
 wrong("above 0", { quota = 0 })
-wrong("never too long", { rotate = 100 }, "write_raw")
+wrong("never too long", { rotate = 100, per = "packet" }, "write_raw")
 wrong("needs a quota", { when_full = "delete_oldest" })
 wrong('when_full "stop" needs a quota', { when_full = "stop" })
 wrong("more than the quota of 1000: raise it, or rotate earlier", { quota = 1000, rotate = 1001 })

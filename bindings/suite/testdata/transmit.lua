@@ -30,7 +30,7 @@ assert(ok or why:find("libpcap"), why)                      -- libpcap may be ab
 local all, some = s:count{ name = "all" }, s:sample{ name = "some", every = 2 }
 t.raises("the name is taken", function() s:count{ name = "all" } end)
 local pcap = s:write_pcap{ name = "disk", dir = args.dir, prefix = "t", snaplen = 64, policy = "wait" }
-local raw = s:write_raw{ name = "raw", dirs = { args.dir }, packet_data_offset = 42 }
+local raw = s:write_raw{ name = "raw", dirs = { args.dir }, per = "packet", packet_data_offset = 42 }
 t.raises('policy "block"', function() s:write_pcap{ policy = "block" } end)
 t.raises("a list of 1 to 16 folders expected", function() s:write_pcap{ dirs = {} } end)
 t.raises("a folder's name expected, got the number 3", function() s:write_pcap{ dirs = { args.dir, 3 } } end)

@@ -5,9 +5,9 @@ local s = daqiri.open()
 local rx, tx = s:rx_queue("loop0"), s:tx_queue("loop0")
 local two = { args.dir .. "/a", args.dir .. "/b" }
 local pcap = s:write_pcap{ name = "hand", dir = args.dir }
-local flat = s:write_raw{ name = "flat", dir = args.dir, per = "file", packet_data_offset = 42 }
+local flat = s:write_raw{ name = "flat", dir = args.dir, packet_data_offset = 42 }
 local each = s:write_raw{ name = "each", dir = args.dir, per = "burst" }
-local single = s:write_raw{ name = "single", dir = args.dir }
+local single = s:write_raw{ name = "single", dir = args.dir, per = "packet" }
 local pair = s:write_pcap{ name = "pair", dirs = two, policy = "wait" }
 local count = s:count{ name = "count" }
 s:pipe(rx, pair)
@@ -72,7 +72,7 @@ t.equal(#contents(args.dir .. "/named0_2"), 46)
 t.equal(single.path, nil) -- those of its own count
 t.raises("option 'prefix' is missing", function() single:write(b, { packet_data_offset = 1 }) end)
 t.raises("is not the beginning of a file's name", function() single:write(b, { prefix = "a/b" }) end)
-t.raises("only a writer of a file per packet", function() each:write(b, { prefix = "named" }) end)
+t.raises('only a writer of a file per packet takes names of its own for a burst: s:write_raw{ per = "packet" }', function() each:write(b, { prefix = "named" }) end)
 t.raises("only a writer of a file per packet", function() pcap:write(b, { prefix = "named" }) end)
 assert(tx:send(b)) -- the script kept it
 
