@@ -19,7 +19,7 @@ import (
 // Keys of the tables that declare formats, fields, parts and lists.
 var (
 	formatKeys = []string{"data", "document", "endian", "ethertype", "layer", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
-	fieldKeys  = []string{"at", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
+	fieldKeys  = []string{"at", "base", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
 	partKeys   = []string{"when"}
 	seqKeys    = []string{"per", "place"}
 	listKeys   = []string{"count", "doc", "items", "key", "list", "match", "when"}
@@ -307,12 +307,15 @@ func (d *declaration) width(r *format.Row, v lua.LValue) error {
 }
 
 func (d *declaration) attributes(r *format.Row, t *lua.LTable) error {
-	endian := ""
-	if err := d.texts(*r, t, map[string]*string{"doc": &r.Doc, "is": &r.Is, "unit": &r.Unit, "when": &r.When, "endian": &endian}); err != nil {
+	endian, base := "", "dec"
+	if err := d.texts(*r, t, map[string]*string{"base": &base, "doc": &r.Doc, "is": &r.Is, "unit": &r.Unit, "when": &r.When, "endian": &endian}); err != nil {
 		return err
 	}
 	if err := d.endian(*r, endian, &r.Little); err != nil {
 		return err
+	}
+	if r.Hex = base == "hex"; !r.Hex && base != "dec" {
+		return d.errorf(*r, "base: %q is not one of dec, hex", base)
 	}
 	switch v := t.RawGetString("at").(type) {
 	case *lua.LNilType:

@@ -98,10 +98,10 @@ func TestFormatText(t *testing.T) {
 	}
 	const behind = "ffffffffffffffff" + "00610000" + "0200000000ff" + "0a00002a" + "20010db8000000000000000000000001" + "02" + "02000801fffe"
 	for _, c := range []struct{ packet, want string }{
-		{"01fe80c350" + "fffd" + "19" + "3dcccccd" + "3ff8000000000000" + behind, "kind=data delta=back level=-128dBm rate=50000Hz gain=-11.5dB year=2025 " +
-			"single=0.1V double=3K large=18446744073709551615 text=00610000 mac=02:00:00:00:00:ff v4=10.0.0.42 v6=2001:db8::1 n=2 parts=2 items first=65534"},
-		{"03027f0000" + "0007" + "00" + "c2c80000" + "c000000000000000" + "0000000000000007" + "61626364" + behind[24:], "kind=3 delta=2 level=127dBm rate=0Hz " +
-			"gain=-6.5dB year=2000 single=-100V double=-4K large=7 text=61626364 mac=02:00:00:00:00:ff v4=10.0.0.42 v6=2001:db8::1 n=2 parts=2 items first=65534"},
+		{"01fe80c350" + "fffd" + "19" + "3dcccccd" + "3ff8000000000000" + behind, "kind=data delta=back level=-128 dBm rate=50000 Hz gain=-11.5 dB year=2025 " +
+			"single=0.1 V double=3 K large=18446744073709551615 text=00610000 mac=02:00:00:00:00:ff v4=10.0.0.42 v6=2001:db8::1 n=2 parts=2 items first=65534"},
+		{"03027f0000" + "0007" + "00" + "c2c80000" + "c000000000000000" + "0000000000000007" + "61626364" + behind[24:], "kind=3 delta=2 level=127 dBm rate=0 Hz " +
+			"gain=-6.5 dB year=2000 single=-100 V double=-4 K large=7 text=61626364 mac=02:00:00:00:00:ff v4=10.0.0.42 v6=2001:db8::1 n=2 parts=2 items first=65534"},
 	} {
 		packet, err := hex.DecodeString(c.packet)
 		if err != nil {

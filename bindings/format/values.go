@@ -63,7 +63,7 @@ func addressText(r format.Read) string {
 	return a.String()
 }
 
-// ReadText formats a decoded field for display: value name, scale and unit applied.
+// ReadText formats a decoded field for display: value name, base, scale and unit applied.
 func ReadText(r format.Read) string {
 	if r.Field == nil {
 		if r.Items != nil {
@@ -88,19 +88,25 @@ func ReadText(r format.Read) string {
 	case format.Signed:
 		number = float64(int64(r.Raw))
 	}
+	unit := ""
+	if x.Unit != "" {
+		unit = " " + x.Unit
+	}
 	switch {
+	case x.Hex:
+		return fmt.Sprintf("0x%x", r.Raw)
 	case x.Scale != 0 || x.Offset != 0:
 		scale := x.Scale
 		if scale == 0 {
 			scale = 1
 		}
-		return strconv.FormatFloat(number*scale+x.Offset, 'g', 10, 64) + x.Unit
+		return strconv.FormatFloat(number*scale+x.Offset, 'g', 10, 64) + unit
 	case x.Kind == format.Float:
-		return strconv.FormatFloat(number, 'g', -1, x.Bits) + x.Unit
+		return strconv.FormatFloat(number, 'g', -1, x.Bits) + unit
 	case x.Kind == format.Signed:
-		return strconv.FormatInt(int64(r.Raw), 10) + x.Unit
+		return strconv.FormatInt(int64(r.Raw), 10) + unit
 	}
-	return strconv.FormatUint(r.Raw, 10) + x.Unit
+	return strconv.FormatUint(r.Raw, 10) + unit
 }
 
 // GivenValues reads { FIELD = value, ..., payload = bytes }, ignoring the keys in skip.

@@ -33,6 +33,7 @@ func formatParts() []Part {
 			"bits count from the least significant one of the first byte, so bits of a word are declared from its lowest on."},
 		{Table: &Table{[]string{"key of a field", "takes", "what it does"}, [][]string{
 			{"`at`", "bits, or text", "where the field lies: a number is checked, gaps and overlaps are errors; a text over fields is a place apart, such as a trailer's"},
+			{"`base`", "`hex`", "`b:show` and dissectors show it in hexadecimal: an unsigned number without unit and scale"},
 			{"`const`", "a value", "what it is in every such packet: others are none of this format"},
 			{"`doc`", "text", "the words about it"},
 			{"`endian`", "`big`, `little`", "also a key of the whole table"},

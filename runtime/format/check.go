@@ -92,6 +92,8 @@ func (c *compiler) checkUnit(r Row) error {
 		return c.errorf(r, "it is %s and has no names for its values", r.Kind.words())
 	case r.Const != nil && (r.Kind == Bytes || r.Kind == IPv6):
 		return c.errorf(r, "it is %s and has no const: let the script compare it", r.Kind.words())
+	case r.Hex && (r.Kind != Unsigned || scaled):
+		return c.errorf(r, "base \"hex\" is for unsigned numbers without unit and scale")
 	case scaled && len(r.Values) > 0:
 		return c.errorf(r, "its values have names: it has no unit or scale")
 	case math.IsNaN(r.Scale) || math.IsInf(r.Scale, 0) || math.IsNaN(r.Offset) || math.IsInf(r.Offset, 0):

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -85,7 +86,7 @@ func (f *Format) Dissector() string {
 	}
 	d.line("-- %s.lua: a dissector for Wireshark, made by daqiri-run from the format's declaration.", f.proto())
 	as := ""
-	if k := dissectorTables[f.Spec.Layer]; k.table != "" {
+	if k := dissectorTables[f.Spec.Layer]; k.table != "" && f.Spec.UDPPort+f.Spec.Ethertype == 0 {
 		as = fmt.Sprintf(" -d %s==%s,%s", k.table, k.number, f.proto())
 	}
 	d.line("--   tshark -X lua_script:%s.lua%s -r FILE -V", f.proto(), as)
@@ -124,6 +125,9 @@ func (d *dissector) fields() {
 func (d *dissector) protoField(r Row, name string) string {
 	abbrev := d.f.proto() + "." + name
 	kind, more := "uint32", ", base.DEC"
+	if r.Hex {
+		more = ", base.HEX"
+	}
 	switch {
 	case r.Kind == Float:
 		kind, more = map[int]string{32: "float", 64: "double"}[r.Bits], ""
@@ -140,14 +144,22 @@ func (d *dissector) protoField(r Row, name string) string {
 	case r.Bits > 32:
 		kind = "uint64"
 	}
-	if len(r.Values) > 0 && r.Bits <= 32 {
-		var names []string
-		for _, v := range r.Values {
-			names = append(names, fmt.Sprintf("[%s] = %q", shown(v.Number, r), v.Name))
-		}
-		more += ", { " + strings.Join(names, ", ") + " }"
+	if names := r.names(); names != "" {
+		more += ", " + names
 	}
 	return fmt.Sprintf("ProtoField.%s(%q, %q%s)", kind, abbrev, name, more)
+}
+
+// names returns a Lua table of the names of values; "" if there are none, or numbers are wider than Lua's.
+func (r Row) names() string {
+	var names []string
+	for _, v := range r.Values {
+		names = append(names, fmt.Sprintf("[%s] = %q", shown(v.Number, r), v.Name))
+	}
+	if len(names) == 0 || r.Bits > 32 {
+		return ""
+	}
+	return "{ " + strings.Join(names, ", ") + " }"
 }
 
 func (k Kind) short() string {
@@ -242,7 +254,7 @@ func (d *dissector) dissect() {
 		d.line("  pinfo.cols.protocol = %q", strings.ToUpper(d.f.label()))
 	}
 	d.line("  local t = tree:add(p, tvb())")
-	d.line("  local at, v")
+	d.line("  local at, v, info = nil, nil, {}")
 	for _, x := range d.f.Fields {
 		if !x.Reserved {
 			d.show(x)
@@ -253,7 +265,65 @@ func (d *dissector) dissect() {
 	}
 	d.line("  local n = div(V.header_bits(c), 8)")
 	d.line("  if n and n < tvb:len() then t:add(tvb(n), \"Payload: \" .. tvb:len() - n .. \" bytes\") end")
+	if dissectorTables[d.f.Spec.Layer].table != "" {
+		d.line("  pinfo.cols.info = table.concat(info, \", \", 1, math.min(#info, %d))", infoFields)
+	}
 	d.line("  return tvb:len()\nend")
+}
+
+// infoFields is the maximum number of fields in the column Info.
+const infoFields = 8
+
+// info writes the code that appends a field to the text of the column Info, as b:show displays it: fields that differ among packets.
+func (d *dissector) info(x *Field, span string) {
+	wide := fmt.Sprintf("wide(tvb, at, %d, %t)", x.Bits, x.Little)
+	number, text := x.number(span), ""
+	switch {
+	case x.Kind == Bytes || x.Const != nil:
+		return
+	case x.Kind == MAC, x.Kind == IPv4, x.Kind == IPv6:
+		text = fmt.Sprintf("tostring(%s:%s())", span, map[Kind]string{MAC: "ether", IPv4: "ipv4", IPv6: "ipv6"}[x.Kind])
+	case x.Kind == Float:
+		text = fmt.Sprintf("string.format(\"%%.6g\", %s)", number)
+	case x.Bits > 32 && x.Hex:
+		text = fmt.Sprintf("\"0x\" .. %s:tohex(16):gsub(\"^0+(.)\", \"%%1\")", wide)
+	case x.Bits > 32 && x.Kind == Signed:
+		text = fmt.Sprintf("tostring(Int64.new(%s:lower(), %s:higher()))", wide, wide)
+	case x.Bits > 32:
+		text = fmt.Sprintf("tostring(%s)", wide)
+	case x.Hex:
+		text = fmt.Sprintf("string.format(\"0x%%x\", %s)", number)
+	default:
+		text = fmt.Sprintf("string.format(\"%%d\", %s)", number)
+	}
+	if names := x.names(); names != "" {
+		text = fmt.Sprintf("((%s)[%s] or %s)", names, number, text)
+	}
+	if x.scaled() {
+		text = fmt.Sprintf("string.format(\"%%.10g\", %s)", x.scaleText(number))
+	}
+	if x.Unit != "" {
+		text += fmt.Sprintf(" .. %q", " "+x.Unit)
+	}
+	d.line("    info[#info + 1] = \"%s \" .. %s", x.Name, text)
+}
+
+// number returns a Lua expression of the field's number.
+func (x *Field) number(span string) string {
+	switch {
+	case x.Kind == Float && x.Little:
+		return span + ":le_float()"
+	case x.Kind == Float:
+		return span + ":float()"
+	}
+	return fmt.Sprintf("V.%s(c)", x.Name)
+}
+
+func (r Row) scaled() bool { return r.Scale != 0 || r.Offset != 0 }
+
+// scaleText returns a Lua expression of a number with scale and offset.
+func (r Row) scaleText(number string) string {
+	return fmt.Sprintf("%s * %g + %g", number, cmp.Or(r.Scale, 1), r.Offset)
 }
 
 // show writes the code that adds a field to the tree.
@@ -273,14 +343,17 @@ func (d *dissector) show(x *Field) {
 	default:
 		d.line("    v = t:add(F.%s, %s, V.%s(c))", x.Name, span, x.Name)
 	}
-	if x.Scale != 0 || x.Offset != 0 {
-		scale := x.Scale
-		if scale == 0 {
-			scale = 1
+	if x.scaled() {
+		unit := strings.ReplaceAll(x.Unit, "%", "%%")
+		if unit != "" {
+			unit = " " + unit
 		}
-		d.line("    v:append_text(string.format(\" (%%.10g%s)\", V.%s(c) * %g + %g))", strings.ReplaceAll(x.Unit, "%", "%%%%"), x.Name, scale, x.Offset)
+		d.line("    v:append_text(string.format(%q, %s))", " (%.10g"+unit+")", x.scaleText(x.number(span)))
 	} else if x.Unit != "" {
 		d.line("    v:append_text(%q)", " "+x.Unit)
+	}
+	if dissectorTables[d.f.Spec.Layer].table != "" {
+		d.info(x, span)
 	}
 	d.line("  end")
 }

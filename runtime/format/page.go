@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/daqiri/daqiri-run/runtime/expr"
@@ -22,7 +23,7 @@ func (f *Format) Table() [][]string {
 		if x.Reserved {
 			name = "reserved"
 		}
-		rows = append(rows, []string{name, fmt.Sprint(x.Bits), x.at(), about(x.typeText(), x.words(), x.when)})
+		rows = append(rows, []string{name, fmt.Sprint(x.Bits), x.column(x.At), about(x.typeText(), x.words(), x.when)})
 	}
 	for _, l := range lists {
 		rows = append(rows, f.listRows(l)...)
@@ -31,7 +32,7 @@ func (f *Format) Table() [][]string {
 }
 
 func (f *Format) listRows(l *List) [][]string {
-	rows := [][]string{{"`" + l.List + "`", fmt.Sprintf("%d each", l.itemBits), l.at(), about("list of `"+l.Count+"`", l.Doc, l.when)}}
+	rows := [][]string{{"`" + l.List + "`", fmt.Sprintf("%d each", l.itemBits), l.column(l.At), about("list of `"+l.Count+"`", l.Doc, l.when)}}
 	for _, r := range l.Rows {
 		rows = append(rows, []string{"`" + l.List + "." + r.Name + "`", fmt.Sprint(r.Bits), "in an item", about(r.typeText(), r.words(), nil)})
 	}
@@ -40,6 +41,17 @@ func (f *Format) listRows(l *List) [][]string {
 			fmt.Sprintf("number; the item with `%s` 0x%x", l.Key, i.Number)})
 	}
 	return rows
+}
+
+// next is the position of a row that follows optional ones; Head explains it.
+const next = "next"
+
+// column returns the position of a row for a table: next where it depends on which rows above are there, unless it is declared.
+func (p place) column(declared string) string {
+	if declared == "" && slices.ContainsFunc(p.terms, func(t expr.Term) bool { return len(t.When) > 0 }) {
+		return next
+	}
+	return p.at()
 }
 
 // at returns the description of a position: a number, or an expression as code.
@@ -111,6 +123,9 @@ func (r Row) words() string {
 		}
 		parts = append(parts, text)
 	}
+	if r.Hex {
+		parts = append(parts, "shown in hexadecimal")
+	}
 	if r.Is != "" {
 		parts = append(parts, "by default `"+r.Is+"`")
 	}
@@ -132,6 +147,9 @@ func (f *Format) Head() []string {
 	text := []string{fmt.Sprintf("Bits count from %s.", begins)}
 	if n, _ := f.Fixed(); !f.Moves() {
 		text = append(text, fmt.Sprintf("The header has %d bytes.", n))
+	}
+	if slices.ContainsFunc(f.Table(), func(row []string) bool { return row[2] == next }) {
+		text = append(text, "Fields at *next* follow the last field above that the packet has.")
 	}
 	if s.Where != "" {
 		text = append(text, "Packets are those where `"+s.Where+"`.")

@@ -42,6 +42,7 @@ type Row struct {
 	Unit     string
 	Scale    float64 // displayed as number * Scale + Offset; 0: 1
 	Offset   float64
+	Hex      bool // displayed in hexadecimal
 	Values   []Value
 	Const    *uint64 // constant value in every packet of the format
 	Is       string  // default value to encode: a number as text
