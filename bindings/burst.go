@@ -48,7 +48,7 @@ var burstType = &typeDef{
 			The flags of the reference ('daqiri.api').
 			> print(b.flags)`},
 		{"imm", `-> table | nil: a list
-			The immediate value that each packet came with, false of one without; nil where none has one. Only those of 'roce://' connections have.
+			The immediate value that each packet came with, false of one without; nil where none has one. Only those of 'roce://' connections, and of kernels over 'loop', have.
 			> print(b.imm and b.imm[1])`},
 		{"interface", `-> string
 			The name of its interface.

@@ -1958,7 +1958,7 @@ function stage:write(b, options) end
 ---@field expected integer|nil Of an aggregate: how many parts it has: slots, or the parts of slots that an offset addresses. (parts)
 ---@field extra daqiri.column|nil Of an aggregate: what the rule keeps of each slot; nil where it keeps nothing.
 ---@field flags integer The flags of the reference (daqiri.api). (bits)
----@field imm table|nil The immediate value that each packet came with, false of one without; nil where none has one. Only those of roce:// connections have. (a list)
+---@field imm table|nil The immediate value that each packet came with, false of one without; nil where none has one. Only those of roce:// connections, and of kernels over loop, have. (a list)
 ---@field interface string The name of its interface.
 ---@field items table[]|nil Of a heap (s:heaps): the items of its packets, each once, as f:decode gives a list, without those that place packets. Where the value is an address, it is one in b.data.
 ---@field last_time integer|nil Of an aggregate: the receive time of the packet that ended it; rx_time is that of the one that opened it. (ns: since the session's start, of a capture since its first packet)

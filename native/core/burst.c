@@ -22,8 +22,9 @@ struct dqi_burst_pool {
 
 static size_t column_bytes(uint32_t cap, uint32_t nseg, const dq_session *s) {
     const dqi_core *core = dqi_core_of(s);
-    return (size_t)cap * ((nseg + core->heads) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
-                          2 * sizeof(int64_t) + sizeof(uint32_t) + core->origins * sizeof(dqi_origin));
+    return (size_t)cap *
+           ((nseg + core->heads) * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) + 2 * sizeof(int64_t) +
+            sizeof(uint32_t) + core->origins * sizeof(dqi_origin) + core->imms * sizeof(dqi_imm));
 }
 
 static size_t align64(size_t v) { return (v + 63) / 64 * 64; }
@@ -41,6 +42,8 @@ static void carve(dq_burst *b, uint32_t cap, uint32_t nseg, const dq_session *se
     wide += core->heads ? cap : 0;
     if (core->origins) b->origin = (dqi_origin *)wide;
     wide += core->origins ? cap * (sizeof(dqi_origin) / sizeof *wide) : 0;
+    if (core->imms) b->imm = (dqi_imm *)wide;
+    wide += core->imms ? cap : 0;
     uint32_t *narrow = (uint32_t *)wide;
     for (uint32_t s = 0; s < nseg; s++, narrow += 2 * (size_t)cap) {
         b->len[s] = narrow;
@@ -106,7 +109,7 @@ dq_burst *dqi_burst_get(dqi_burst_pool *p) {
     b->bytes = 0;
     b->clock = dqi_virtual(p->session) ? DQ_CLOCK_VIRTUAL : DQ_CLOCK_REALTIME;
     b->time_origin = dqi_core_of(p->session)->start_ns;
-    b->slices = b->timed = b->origins = b->grown = b->payload = b->holes = b->heads = false;
+    b->slices = b->timed = b->origins = b->imms = b->grown = b->payload = b->holes = b->heads = false;
     b->to_columns = NULL;
     b->device_only = 0;
     b->sums = (dqi_sums){0};
@@ -186,6 +189,26 @@ static void copy_origins(dq_burst *dst, uint32_t at, const dq_burst *src, uint32
         dqi_burst_set_origin(dst, at + i, src->origins ? &src->origin[first + i] : &none);
 }
 
+_Static_assert(sizeof(dqi_imm) == sizeof(uint64_t), "its column lies among those of 64 bits");
+
+void dqi_burst_set_imm(dq_burst *b, uint32_t i, dqi_imm imm) {
+    if (!b->imms && imm.of == DQI_IMM_NONE) return;
+    if (!b->imms) memset(b->imm, 0, b->cap * sizeof *b->imm);
+    b->imms = true;
+    b->imm[i] = imm;
+}
+
+void dqi_burst_copy_imms(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n) {
+    for (uint32_t i = 0; (src->imms || dst->imms) && i < n; i++)
+        dqi_burst_set_imm(dst, at + i, dqi_burst_imm(src, first + i));
+}
+
+bool dq_burst_imm(const dq_burst *b, uint32_t i, uint32_t *value) {
+    if (i >= b->n || dqi_burst_imm(b, i).of == DQI_IMM_NONE) return false;
+    *value = b->imm[i].value;
+    return true;
+}
+
 // Copies the columns of n packets, without buffer ids.
 static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n) {
     for (uint32_t s = 0; s < dst->nseg; s++) {
@@ -199,6 +222,7 @@ static void copy_columns(dq_burst *dst, uint32_t at, const dq_burst *src, uint32
     memcpy(dst->flow + at, src->flow + first, n * sizeof *dst->flow);
     memcpy(dst->ts + at, src->ts + first, n * sizeof *dst->ts);
     copy_origins(dst, at, src, first, n);
+    dqi_burst_copy_imms(dst, at, src, first, n);
     if (!src->timed && !dst->timed) return;
     if (!dst->timed) memset(dst->tx_time, 0, at * sizeof *dst->tx_time);
     if (src->timed)
@@ -253,6 +277,7 @@ void dqi_burst_swap(dq_burst *b, uint32_t i, uint32_t k) {
     SWAP(b->ts);
     if (b->timed) SWAP(b->tx_time);
     if (b->origins) SWAP(b->origin);
+    if (b->imms) SWAP(b->imm);
 }
 
 // Creates a selection of n packets: idx[0..n) or, if idx is NULL, the first n.
@@ -277,6 +302,7 @@ static int pick(dq_burst *b, const uint32_t *idx, uint32_t n, dq_burst **out) {
         c->ts[i] = b->ts[k];
         if (b->timed) c->tx_time[i] = b->tx_time[k];
         if (b->origins) dqi_burst_set_origin(c, i, &b->origin[k]);
+        dqi_burst_copy_imms(c, i, b, k, 1);
     }
     c->n = n;
     c->conn = b->conn;

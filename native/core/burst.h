@@ -16,6 +16,14 @@ typedef struct dqi_sums {
     uint8_t l3_len; // bytes of the IP header, likewise
 } dqi_sums;
 
+// Immediate value of an RDMA message, and what it came with: a message, or a write to memory of the receiver,
+// which leaves a packet without bytes.
+enum dqi_imm_of { DQI_IMM_NONE, DQI_IMM_SEND, DQI_IMM_WRITE };
+typedef struct dqi_imm {
+    uint32_t value; // in host order
+    uint32_t of;    // dqi_imm_of
+} dqi_imm;
+
 // A burst owns the buffers bufs[seg][0..n_bufs), or references its parent (a selection owns no buffers).
 // Where each packet has its own buffer, bufs[seg][i] is packet i's and n_bufs == n, or more if packets were
 // truncated while the burst was shared; with super-buffers the two lists are independent.
@@ -54,6 +62,8 @@ struct dq_burst {
     bool timed;
     dqi_origin *origin; // per packet, valid if origins; NULL: the session replays no capture
     bool origins;
+    dqi_imm *imm; // per packet, valid if imms; NULL: no engine of the session carries immediates
+    bool imms;
     dqi_sums sums; // if allocated for a queue with device_sums
 };
 
@@ -129,6 +139,15 @@ static inline uint32_t dqi_packet_len(const dq_burst *b, uint32_t i) {
 }
 // Records the capture's metadata of packet i.
 void dqi_burst_set_origin(dq_burst *b, uint32_t i, const dqi_origin *origin);
+// Records the immediate value of packet i. Only in sessions with an engine that carries immediates, except
+// DQI_IMM_NONE.
+void dqi_burst_set_imm(dq_burst *b, uint32_t i, dqi_imm imm);
+// Copies the immediates of packets [first, first + n) of src to dst, from packet `at` on.
+void dqi_burst_copy_imms(dq_burst *dst, uint32_t at, const dq_burst *src, uint32_t first, uint32_t n);
+// Returns the immediate value of packet i.
+static inline dqi_imm dqi_burst_imm(const dq_burst *b, uint32_t i) {
+    return b->imms ? b->imm[i] : (dqi_imm){0, DQI_IMM_NONE};
+}
 static inline uint32_t dqi_cut_of(const dq_burst *b, uint32_t i) { return b->origins ? b->origin[i].cut : 0; }
 static inline const dqi_remark *dqi_remark_of(const dq_burst *b, uint32_t i) {
     return b->origins ? b->origin[i].remark : NULL;

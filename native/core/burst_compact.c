@@ -29,6 +29,7 @@ static bool copy_packet(dq_burst *c, const dq_burst *b, uint32_t i, dq_region *r
     c->ts[at] = b->ts[i];
     if (b->origins) dqi_burst_set_origin(c, at, &b->origin[i]);
     if (b->timed) c->tx_time[at] = b->tx_time[i];
+    dqi_burst_copy_imms(c, at, b, i, 1);
     c->bytes += b->len[0][i];
     c->n_bufs = ++c->n;
     dqi_burst_copy_peer(c, at, b, i);

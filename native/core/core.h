@@ -35,6 +35,7 @@ typedef struct dqi_core {
     _Atomic uint32_t n_regions;
     bool heads;                     // some region has heads: bursts have head columns
     bool origins;                   // packets may have capture metadata: bursts have an origin column
+    bool imms;                      // packets may have immediates: bursts have a column of them
     bool targets;                   // regions record destination addresses (peers.h)
     dqi_burst_pool *picks;          // descriptors of selections of at most picks_cap packets
     uint32_t picks_cap, picks_segs; // and of at most picks_segs segments

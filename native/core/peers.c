@@ -30,12 +30,6 @@ int dqi_region_keep_peers(dq_region *r, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for peers' addresses", r->conf.name);
 }
 
-int dqi_region_keep_imms(dq_region *r, dq_diag *diag) {
-    if (!atomic_load(&r->imms)) atomic_store(&r->imms, calloc(places(r), sizeof(dqi_imm)));
-    if (atomic_load(&r->imms)) return DQ_OK;
-    return dqi_fail(diag, DQ_ESYS - ENOMEM, "region %s: no memory for immediates", r->conf.name);
-}
-
 int dqi_region_keep_loops(dq_region *r, dq_diag *diag) {
     if (!atomic_load(&r->loops)) atomic_store(&r->loops, calloc(places(r), sizeof(uint32_t)));
     if (atomic_load(&r->loops)) return DQ_OK;
@@ -82,15 +76,6 @@ const dqi_target *dqi_burst_target(const dq_burst *b, uint32_t i) {
     uint32_t id;
     const dq_region *r = buffer_of(b, i, &id);
     return r ? dqi_buf_target(r, id) : NULL;
-}
-
-bool dq_burst_imm(const dq_burst *b, uint32_t i, uint32_t *value) {
-    uint32_t id;
-    const dq_region *r = b->payload ? buffer_of(b, i, &id) : NULL;
-    const dqi_imm *imm = r ? dqi_buf_imm(r, id) : NULL;
-    if (!imm || !imm->there) return false;
-    *value = imm->value;
-    return true;
 }
 
 uint32_t dqi_burst_loop(const dq_burst *b, uint32_t i) {

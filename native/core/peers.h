@@ -1,5 +1,5 @@
-// peers.h: source address, destination address and immediate value of each received packet, and the replay
-// loop of a replayed one: side arrays of its region, allocated once a queue or a stage needs them.
+// peers.h: source and destination address of each received packet, and the replay loop of a replayed one:
+// side arrays of its region, allocated once a queue or a stage needs them.
 #ifndef DQI_PEERS_H
 #define DQI_PEERS_H
 
@@ -18,16 +18,8 @@ struct dqi_target {
     uint8_t ip[16];
 };
 
-// Immediate value of an RDMA message.
-struct dqi_imm {
-    bool there;
-    uint32_t value; // in host order
-};
-
 // Makes the region record peers, 32 bytes per buffer. After the arena's layout; control thread; idempotent.
 int dqi_region_keep_peers(dq_region *r, dq_diag *diag);
-// Makes the region record immediates. Control thread; idempotent.
-int dqi_region_keep_imms(dq_region *r, dq_diag *diag);
 // Makes the region record replay loops of packets received from now on. Control thread; idempotent.
 int dqi_region_keep_loops(dq_region *r, dq_diag *diag);
 // Makes all regions that record peers, now or later, record targets too. Control thread.
@@ -41,10 +33,6 @@ static inline dqi_sockaddr *dqi_buf_peer(const dq_region *r, uint32_t id) {
 static inline dqi_target *dqi_buf_target(const dq_region *r, uint32_t id) {
     dqi_target *t = atomic_load_explicit(&r->targets, memory_order_acquire);
     return t ? &t[id - r->first_id] : NULL;
-}
-static inline dqi_imm *dqi_buf_imm(const dq_region *r, uint32_t id) {
-    dqi_imm *m = atomic_load_explicit(&r->imms, memory_order_acquire);
-    return m ? &m[id - r->first_id] : NULL;
 }
 static inline uint32_t *dqi_buf_loop(const dq_region *r, uint32_t id) {
     uint32_t *n = atomic_load_explicit(&r->loops, memory_order_acquire);

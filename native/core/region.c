@@ -147,7 +147,6 @@ void dqi_region_forget(dq_region *r) {
     free(r->across);
     free(atomic_exchange(&r->peers, NULL));
     free(atomic_exchange(&r->targets, NULL));
-    free(atomic_exchange(&r->imms, NULL));
     free(atomic_exchange(&r->loops, NULL));
     free(r->holders);
     r->pool = NULL;

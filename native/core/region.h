@@ -9,7 +9,6 @@ typedef struct dqi_pool dqi_pool;
 typedef struct dqi_peer dqi_peer; // peers.h
 typedef struct dqi_target dqi_target;
 typedef struct dqi_gpu dqi_gpu; // cuda/gpu.h
-typedef struct dqi_imm dqi_imm;
 
 // A group whose buffers are allocated one by one; the spare holds one reference of it.
 typedef struct dqi_spare {
@@ -61,7 +60,6 @@ struct dq_region {
     uint8_t *across;
     _Atomic(dqi_peer *) peers;     // one per buffer; NULL: not recorded
     _Atomic(dqi_target *) targets; // likewise
-    _Atomic(dqi_imm *) imms;       // likewise
     _Atomic(uint32_t *) loops;     // likewise
     uint8_t *device;               // device address of the region, or of its emulation; NULL: the CPU address
     dqi_gpu *gpu;                  // the GPU that has the memory; NULL: host memory

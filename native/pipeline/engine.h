@@ -82,6 +82,9 @@ struct dqi_engine_ops {
     bool leaves;                   // only the queue writes the bytes of its packets
     bool loops;                    // receives a capture, which may be repeated
     uint32_t align;                // of buffers, bytes
+    // Whether packets of a transmit queue, and writes to a peer's memory, can carry this immediate value.
+    // NULL: none.
+    bool (*carries_imm)(const dq_queue *q, uint32_t value);
     // Declares its use of regions (dqi_region_want_groups), before they are laid out. NULL.
     void (*claim)(dq_iface *i);
     // Whether the device can place segment `seg` of the receive queue's packets directly into a GPU's memory,

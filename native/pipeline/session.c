@@ -261,8 +261,10 @@ static uint32_t plan_regions(dq_session *s) {
     uint32_t align = DQI_MIN_ALIGN;
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->align > align) align = s->ifaces[i]->ops->align;
-    for (uint32_t i = 0; i < s->n_ifaces; i++)
+    for (uint32_t i = 0; i < s->n_ifaces; i++) {
         s->core.origins |= s->ifaces[i]->ops->origins;
+        s->core.imms |= s->ifaces[i]->ops->carries_imm != NULL;
+    }
     for (uint32_t i = 0; i < s->n_ifaces; i++)
         if (s->ifaces[i]->ops->claim) s->ifaces[i]->ops->claim(s->ifaces[i]);
     pin_regions(s);

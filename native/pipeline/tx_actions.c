@@ -138,6 +138,7 @@ static bool copy_packet(dq_burst *c, uint32_t k, dq_burst *b, uint32_t i) {
     c->flow[k] = b->flow[i];
     c->ts[k] = b->ts[i];
     if (b->timed) c->tx_time[k] = b->tx_time[i];
+    dqi_burst_copy_imms(c, k, b, i, 1);
     return true;
 }
 

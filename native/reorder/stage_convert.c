@@ -52,6 +52,7 @@ static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
     out->flow[k] = in->flow[i];
     out->ts[k] = in->ts[i];
     if (in->timed) out->tx_time[k] = in->tx_time[i];
+    dqi_burst_copy_imms(out, k, in, i, 1);
     if (in->payload) dqi_burst_copy_peer(out, k, in, i);
 }
 

@@ -84,6 +84,7 @@ static int admit(const copier *c, const dq_burst *in, uint32_t i, dq_burst *out)
     out->flow[k] = in->flow[i];
     out->ts[k] = in->ts[i];
     if (in->origins) dqi_burst_set_origin(out, k, &in->origin[i]);
+    dqi_burst_copy_imms(out, k, in, i, 1);
     out->bytes += head + len;
     if (in->payload) dqi_burst_copy_peer(out, k, in, i);
     out->n++;

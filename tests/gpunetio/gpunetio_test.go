@@ -64,7 +64,7 @@ func TestGnOrder(t *testing.T) {
 }
 
 // gnHeaders are the headers that kernels include.
-var gnHeaders = []string{"gn.h", "gn_base.h", "gn_ring.h", "gn_rx.h", "gn_sem.h", "gn_side.h", "gn_tx.h"}
+var gnHeaders = []string{"gn.h", "gn_base.h", "gn_ring.h", "gn_rx.h", "gn_sem.h", "gn_side.h", "gn_slot.h", "gn_tx.h"}
 
 // TestGnDevice: clang makes PTX of all that kernels can call, without a warning, and the headers include nothing but
 // each other.

@@ -16,3 +16,14 @@ func TestGnDocaOps(t *testing.T) {
 		t.Errorf("exit code %d:\n%swant:\n%s", code, out, want)
 	}
 }
+
+// TestGnDocaImm: immediate values, sent in each way that DOCA's names have, reach another kernel by completions and by the library, and a script, each
+// with its bytes; over a socket, which carries none, the operations fail.
+func TestGnDocaImm(t *testing.T) {
+	out, code := harness.OnGPU(t, "", "--summary", "none", filepath.Join(tree.Root, "tests/gpunetio/testdata/gn_doca_imm.lua"))
+	want := "by_completion sender\tok\nby_completion\tok\nby_completion received\t281\nby_waiting sender\tok\nby_waiting\tok\nby_waiting received\t281\n" +
+		"script sender\tok\nscript\t280\t0\t1\nsocket\tok\nan immediate value that the queue's engine does not carry\n"
+	if code != 0 || out != want {
+		t.Errorf("exit code %d:\n%swant:\n%s", code, out, want)
+	}
+}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRDMAKernels has a client's kernel work on a server's memory, and the kernels of both exchange messages; the memory at the end,
+// TestRDMAKernels has a client's kernel work on a server's memory, and the kernels of both exchange messages and immediate values; the memory at the end,
 // what fetch_add found and the ledger say what was done, a wrong key ends as the operation's error. Then gn_put_bw at both scopes.
 func TestRDMAKernels(t *testing.T) {
 	t.Parallel()
@@ -21,6 +21,6 @@ func TestRDMAKernels(t *testing.T) {
 		done`)
 	const valid = "200 messages of 4096 bytes, 0 failed, 0 wrong\nValidation successful! Data received correctly from client.\n"
 	wantText(t, strings.ReplaceAll(output, "\t", " "), "hint: conn = c", `its peer lends no "other"; it lends theirs`, "ops 0 0 0 0 0 0 0 fetched 7 9223372036854775815 wrong 0 nil\n",
-		"there ABCDEFGH 0 8 128\n", "one-sided 7 4032 timed true true true\n", "messages 0 10\n", "wrong key 0 5 the engine could not do it permission denied 1\n",
+		"there ABCDEFGH 0 8 128\n", "one-sided 7 4032 timed true true true\n", "messages 0 10\n", "immediates 40 0 0 1 an immediate value that the queue's engine does not carry\n", "wrong key 0 5 the engine could not do it permission denied 1\n",
 		"every packet is accounted for", valid, "every packet is accounted for", valid, "every packet is accounted for")
 }

@@ -118,6 +118,7 @@ static void copy_flat(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t fro
     memcpy(b->len[0] + k, len, n * sizeof *len);
     memcpy(b->flow + k, in->flow + from, n * sizeof *b->flow);
     memcpy(b->ts + k, in->ts + from, n * sizeof *b->ts);
+    dqi_burst_copy_imms(b, k, in, from, n);
     for (uint32_t i = 0; i < n; i++) {
         bytes += len[i];
         dqi_copy_bytes(base + dst[i], base + src[i], len[i]);
@@ -144,6 +145,7 @@ static uint32_t copy_each(dq_queue *q, dq_burst *b, const dq_burst *in, uint32_t
         }
         b->flow[k] = in->flow[from];
         b->ts[k] = in->ts[from];
+        dqi_burst_copy_imms(b, k, in, from, 1);
         for (uint32_t s = 0; s < b->nseg; s++)
             b->bytes += b->len[s][k];
         b->n++;
@@ -270,6 +272,12 @@ static int loop_answers(const dq_iface *i, dq_diag *diag) {
     return DQ_OK;
 }
 
+// The wire carries each packet's immediate value beside its bytes.
+static bool loop_carries_imm(const dq_queue *q, uint32_t value) {
+    (void)q, (void)value;
+    return true;
+}
+
 // Packets already on the wire still arrive, so stopping needs no action.
 static void loop_stop(dq_iface *i) { (void)i; }
 
@@ -300,6 +308,7 @@ const dqi_engine_ops dqi_engine_loop = {
     .waits = true,
     .virtual_clock = true,
     .reaches_device_only = true,
+    .carries_imm = loop_carries_imm,
     .queue_open = open_queue,
     .queue_empty = loop_queue_empty,
     .open = loop_open,

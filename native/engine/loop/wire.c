@@ -250,6 +250,7 @@ static bool copy_range(loop_wire *w, dq_burst *own, const dq_burst *b, uint32_t 
             memcpy(dqi_device_bytes(own, s, i), dqi_device_bytes(b, s, first + i), own->len[s][i]);
         }
     own->bytes = dqi_burst_sum(own, 0, n);
+    dqi_burst_copy_imms(own, 0, b, first, n);
     return true;
 }
 

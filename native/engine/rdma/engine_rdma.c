@@ -51,10 +51,8 @@ static int open_queue(dqi_rdma *r, dq_queue *q, dq_diag *diag) {
             diag, DQ_NOT_SUPPORTED,
             "interface %s: queue %s: %u memory regions, and device %s takes %d segments a message",
             r->iface->conf.name, q->conf.name, q->conf.n_regions, r->device->verbs->device->name, most);
-    int err = DQ_OK;
     if (q->conf.n_regions > 0) dqi_rdma_share_buffers(x);
-    if (q->conf.dir == DQ_RX && q->conf.n_regions > 0) err = dqi_region_keep_imms(q->conf.regions[0], diag);
-    return err == DQ_OK ? dqi_rdma_cqs_open(x, diag) : err;
+    return dqi_rdma_cqs_open(x, diag);
 }
 
 static int open_rdma(dq_iface *i, dq_diag *diag) {
@@ -206,6 +204,11 @@ static const dqi_conn_ops conns = {
     .refuse = dqi_rdma_refuse,
 };
 
+static bool carries_imm(const dq_queue *q, uint32_t value) {
+    (void)q;
+    return value != DQI_RDMA_NOTE;
+}
+
 static const dqi_rma_ops rma = {
     .post = dqi_rdma_post,
     .refuses = dqi_rdma_refuses,
@@ -228,6 +231,7 @@ const dqi_engine_ops dqi_engine_rdma = {
     .no_regions = true,
     .leaves = true,
     .align = 64,
+    .carries_imm = carries_imm,
     .open = open_rdma,
     .stop = stop,
     .close = close_rdma,

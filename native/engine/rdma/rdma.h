@@ -92,10 +92,11 @@ enum { DQI_RECV_EMPTY, DQI_RECV_POSTED, DQI_RECV_PARKED };
 typedef struct dqi_rdma_recv {
     dq_op *op;
     uint32_t ids[DQ_MAX_SEGS];
-    uint32_t bytes, imm;
+    uint32_t bytes;
+    dqi_imm imm;
     uint32_t *got; // of an operation: receives the message's length; NULL
     uint8_t state;
-    bool has_imm, named; // named: of an operation
+    bool named; // named: of an operation
 } dqi_rdma_recv;
 
 // Packets first .. first + n of a burst that wait for room in their connection.

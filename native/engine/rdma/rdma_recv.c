@@ -223,8 +223,7 @@ static void append(dqi_rdma_queue *x, const dqi_rconn *c, dq_burst *b, const dqi
     b->ts[at] = now;
     b->flow[at] = 0;
     *dqi_buf_peer(q->conf.regions[0], v->ids[0]) = c->conn.peer;
-    dqi_imm *imm = dqi_buf_imm(q->conf.regions[0], v->ids[0]);
-    if (imm) *imm = (dqi_imm){.there = v->has_imm, .value = v->imm};
+    dqi_burst_set_imm(b, at, v->imm);
 }
 
 // ---- completions ------------------------------------------------------------------------------------------
@@ -248,10 +247,12 @@ static void skip_empty(dqi_rconn *c) {
 
 // Parks a received message in its connection until delivery.
 static void park(dqi_rconn *c, dqi_rdma_recv *v, const vb_wc *wc) {
-    v->bytes = wc->opcode == VB_WC_RECV ? wc->byte_len : 0; // the data of a WRITE is elsewhere
-    v->has_imm = (wc->wc_flags & VB_WC_WITH_IMM) != 0;
-    v->imm = ntohl(wc->imm_data);
-    if (c->ours && v->has_imm && v->imm == DQI_RDMA_NOTE) {
+    bool message = wc->opcode == VB_WC_RECV;
+    v->bytes = message ? wc->byte_len : 0; // the data of a WRITE is elsewhere
+    v->imm = (dqi_imm){0, DQI_IMM_NONE};
+    if (wc->wc_flags & VB_WC_WITH_IMM)
+        v->imm = (dqi_imm){ntohl(wc->imm_data), message ? DQI_IMM_SEND : DQI_IMM_WRITE};
+    if (c->ours && v->imm.of != DQI_IMM_NONE && v->imm.value == DQI_RDMA_NOTE) {
         dqi_rconn_take_note(c, recv_bytes(c, v), v->bytes);
         atomic_fetch_add(&c->r->version, 1); // a review posts another buffer; this may be the only one
         return empty(c, v);

@@ -8,6 +8,7 @@
 #include "core/err.h"
 #include "engine/rdma/rdma_conn.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +33,11 @@ static int gather(const dqi_rconn *c, const dq_burst *b, uint32_t i, vb_sge *sge
     return *bytes <= most && n <= (int)c->r->device->attr.max_sge ? n : -1;
 }
 
+// Whether a peer of this engine would take the packet for a note.
+static bool is_note(const dqi_rconn *c, dqi_imm imm) {
+    return c->ours && imm.of != DQI_IMM_NONE && imm.value == DQI_RDMA_NOTE;
+}
+
 // Posts packets of b as far as the send queue has room; returns the number handled, including dropped ones.
 // Under the connection's lock.
 static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, uint32_t first, uint32_t n) {
@@ -42,8 +48,9 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
     for (; k < n && made < room; k++) {
         uint64_t bytes;
         int parts = gather(c, b, first + k, sge, &bytes);
-        if (parts < 0) {
-            dqi_add_shared(&q->c.dropped[DQ_DROP_TOO_LONG], 1);
+        const dqi_imm imm = dqi_burst_imm(b, first + k);
+        if (parts < 0 || is_note(c, imm)) {
+            dqi_add_shared(&q->c.dropped[parts < 0 ? DQ_DROP_TOO_LONG : DQ_DROP_SEND_ERROR], 1);
             dqi_gauge_add(&q->held, -1);
             continue;
         }
@@ -53,7 +60,8 @@ static uint32_t post(dqi_rdma_queue *x, dq_queue *q, dqi_rconn *c, dq_burst *b, 
                                    .next = &x->wr[made + 1],
                                    .sg_list = sge,
                                    .num_sge = parts,
-                                   .opcode = VB_WR_SEND,
+                                   .opcode = imm.of ? VB_WR_SEND_WITH_IMM : VB_WR_SEND,
+                                   .imm_data = htonl(imm.value),
                                    .send_flags = bytes <= c->inline_bytes ? VB_SEND_INLINE : 0};
         if (ud) {
             x->wr[made].wr.ud.ah = c->ah;

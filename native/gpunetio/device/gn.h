@@ -87,9 +87,25 @@ GN_FN int gn_send(const gn_tx *q, int scope, gn_u64 from, gn_u32 bytes, gn_u64 t
     return gn_submit(q, scope, &s, limit, ticket);
 }
 
+// A packet with an immediate value, which gn_packet has at the receiver.
+GN_FN int gn_send_imm(const gn_tx *q, int scope, gn_u64 from, gn_u32 bytes, gn_u32 imm, gn_u32 conn,
+                      gn_u64 limit, gn_u64 *ticket) {
+    gn_slot s = gn_fill_send(from, bytes, 0, conn);
+    gn_fill_imm(&s, imm);
+    return gn_submit(q, scope, &s, limit, ticket);
+}
+
 GN_FN int gn_put(const gn_tx *q, int scope, gn_u64 to, gn_u64 from, gn_u32 bytes, gn_u64 limit,
                  gn_u64 *ticket) {
     gn_slot s = gn_fill_move(GN_OP_PUT, from, to, bytes);
+    return gn_submit(q, scope, &s, limit, ticket);
+}
+
+// A put whose immediate value the peer's next receive gets, with a packet without bytes, after the bytes.
+GN_FN int gn_put_imm(const gn_tx *q, int scope, gn_u64 to, gn_u64 from, gn_u32 bytes, gn_u32 imm,
+                     gn_u64 limit, gn_u64 *ticket) {
+    gn_slot s = gn_fill_move(GN_OP_PUT, from, to, bytes);
+    gn_fill_imm(&s, imm);
     return gn_submit(q, scope, &s, limit, ticket);
 }
 

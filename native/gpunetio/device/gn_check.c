@@ -29,6 +29,7 @@ static const struct {
 
 static gn_u64 stray_inline(const gn_u64 w[GN_TX_WORDS], gn_u32 flags) {
     gn_u64 bits = (w[1] | w[2] | w[6]) >> 56;
+    if (flags & GN_IMM) return bits | w[5] >> 56 | w[4] >> 32;
     return bits | (flags & GN_SIGNAL ? 0 : (w[4] | w[5]) >> 56);
 }
 
@@ -40,6 +41,7 @@ static gn_u64 stray(const gn_u64 w[GN_TX_WORDS], gn_u32 op, gn_u32 flags) {
         bits |= w[k] & ops[op].off[k - 1];
     switch (op) {
     case GN_OP_SEND:
+        bits |= flags & GN_IMM ? w[4] >> 32 : w[4];
         return bits | w[3] >> 32 | (flags & GN_SPLIT ? w[5] >> 32 : w[5] | w[6]);
     case GN_OP_FILE:
     case GN_OP_WAIT:
@@ -49,7 +51,7 @@ static gn_u64 stray(const gn_u64 w[GN_TX_WORDS], gn_u32 op, gn_u32 flags) {
         return bits | (flags & GN_RESULT ? 0 : w[6]);
     case GN_OP_PUT:
         if (flags & GN_INLINE) return bits | stray_inline(w, flags);
-        bits |= flags & GN_SIGNAL ? 0 : w[4] | w[5];
+        bits |= flags & GN_SIGNAL ? 0 : w[5] | (flags & GN_IMM ? w[4] >> 32 : w[4]);
         return bits | (flags & GN_SPLIT ? w[2] >> 32 : w[2] | w[6]);
     case GN_OP_GET:
         return bits | (flags & GN_SPLIT ? w[2] >> 32 : w[2] | w[6]);
@@ -70,6 +72,7 @@ static void decode(const gn_u64 *w, gn_desc *d) {
     d->from = w[1];
     d->to = w[3];
     d->signal = w[4];
+    d->imm = (gn_u32)w[4];
     d->operand = w[5] | (gn_u64)(d->flags & GN_TOP ? 1 : 0) << 63;
     d->result = w[6];
     bool packet = d->op == GN_OP_SEND || d->op == GN_OP_FILE;
@@ -97,9 +100,15 @@ static int check_word(const gn_given *g, gn_u64 place, gn_u32 rights) {
     return fault == GN_FAULT_NONE && gn_place_offset(place) % 8 ? GN_FAULT_ALIGN : fault;
 }
 
+// Whether a segment has no bytes; the only one of a send or put with an immediate value may have none.
+static bool is_empty(const gn_desc *d) {
+    if (d->flags & GN_SPLIT) return d->bytes == 0 || d->bytes2 == 0;
+    return d->bytes == 0 && !(d->flags & GN_IMM);
+}
+
 static int check_send(const gn_given *g, const gn_desc *d) {
     gn_u64 bytes = (gn_u64)d->bytes + d->bytes2;
-    if (d->bytes == 0 || bytes > g->most || (d->flags & GN_SPLIT && d->bytes2 == 0)) return GN_FAULT_LENGTH;
+    if (is_empty(d) || bytes > g->most) return GN_FAULT_LENGTH;
     int fault = check_place(g, d->from, d->bytes, GN_READ);
     if (fault == GN_FAULT_NONE && d->flags & GN_SPLIT) fault = check_place(g, d->from2, d->bytes2, GN_READ);
     return fault;
@@ -109,7 +118,7 @@ static int check_send(const gn_given *g, const gn_desc *d) {
 static int check_move(const gn_given *g, const gn_desc *d, gn_u32 local, gn_u32 remote) {
     bool split = d->flags & GN_SPLIT;
     gn_u64 all = (gn_u64)d->bytes + d->bytes2;
-    if (d->bytes == 0 || all >> 32 || (split && d->bytes2 == 0)) return GN_FAULT_LENGTH;
+    if (is_empty(d) || all >> 32) return GN_FAULT_LENGTH;
     int fault = local ? check_place(g, d->from, d->bytes, local) : GN_FAULT_NONE;
     if (fault == GN_FAULT_NONE && split) fault = check_place(g, d->from2, d->bytes2, local);
     return fault == GN_FAULT_NONE ? check_place(g, d->to, all, GN_REMOTE | remote) : fault;
@@ -117,8 +126,10 @@ static int check_move(const gn_given *g, const gn_desc *d, gn_u32 local, gn_u32 
 
 static int check_put(const gn_given *g, const gn_desc *d) {
     bool in_slot = d->flags & GN_INLINE;
-    if (in_slot && d->bytes > (d->flags & GN_SIGNAL ? GN_INLINE_SIGNAL : GN_INLINE_BYTES))
-        return GN_FAULT_LENGTH;
+    gn_u32 most = d->flags & GN_SIGNAL ? GN_INLINE_SIGNAL
+                  : d->flags & GN_IMM  ? GN_INLINE_IMM
+                                       : GN_INLINE_BYTES;
+    if (in_slot && d->bytes > most) return GN_FAULT_LENGTH;
     int fault = check_move(g, d, in_slot ? 0 : GN_READ, GN_WRITE);
     if (fault == GN_FAULT_NONE && d->flags & GN_SIGNAL) fault = check_word(g, d->signal, GN_REMOTE | GN_ADD);
     return fault;
@@ -143,6 +154,7 @@ int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *g, gn_d
     if (flags & ~ops[op].flags) return GN_FAULT_FLAGS;
     if (op == GN_OP_PUT && (flags & (GN_SIGNAL | GN_TOP)) == GN_TOP) return GN_FAULT_FLAGS;
     if ((flags & (GN_INLINE | GN_SPLIT)) == (GN_INLINE | GN_SPLIT)) return GN_FAULT_FLAGS;
+    if ((flags & (GN_IMM | GN_SIGNAL)) == (GN_IMM | GN_SIGNAL)) return GN_FAULT_FLAGS;
     if (stray(w, op, flags)) return GN_FAULT_WORDS;
     if (w[GN_TX_WORDS - 1] != (ticket & ~GN_LAP)) return GN_FAULT_TICKET;
     switch (op) {

@@ -22,7 +22,8 @@
     X(FAILED, "the engine could not do it")                                                                  \
     X(STOPPED, "it was not done when the session stopped")                                                   \
     X(WRITER, "a writer that there isn't")                                                                   \
-    X(WAIT, "the ticket of another ring for which it waits failed, or did not complete in time")
+    X(WAIT, "the ticket of another ring for which it waits failed, or did not complete in time")             \
+    X(IMM, "an immediate value that the queue's engine does not carry")
 
 enum gn_fault {
 #define X(id, ...) GN_FAULT_##id,
@@ -46,6 +47,7 @@ typedef struct gn_desc {
     gn_u64 operand;                  // 64 bits
     gn_u64 compare;                  // 64 bits
     gn_u64 result;                   // place
+    gn_u32 imm;                      // with GN_IMM
     gn_u8 data[GN_INLINE_BYTES + 5]; // put with GN_INLINE; otherwise undefined
 } gn_desc;
 

@@ -21,6 +21,7 @@ typedef struct gn_rx {
 typedef struct gn_packet {                   // a segment of a packet
     gn_u64 place, time;                      // time: ns since the session's start
     gn_u32 bytes, flow, conn, segment, more; // more: the next ticket is the packet's next segment
+    gn_u32 imm, imm_of;                      // immediate value; gn_imm_of: with it flow is 0
 } gn_packet;
 
 GN_FN int gn_rx_open_row(gn_rx *q, const gn_side *s, const gn_rx_row *r) {
@@ -50,19 +51,21 @@ GN_FN int gn_rx_read(const gn_rx *q, gn_u64 ticket, gn_packet *p) {
     if (!gn_read(q->slots[gn_index(ticket, q->log2)].w, GN_RX_WORDS, gn_lap(ticket, q->log2), w))
         return GN_AGAIN;
     p->place = w[0];
-    p->flow = (gn_u32)w[1];
     p->bytes = (gn_u32)(w[1] >> 32);
     p->time = w[2];
     p->conn = (gn_u32)w[3];
     p->segment = (gn_u32)(w[3] >> 56) & 15;
     p->more = (gn_u32)(w[3] >> 62);
+    p->imm_of = (gn_u32)(w[3] >> 60) & 3;
+    p->imm = p->imm_of ? (gn_u32)w[1] : 0;
+    p->flow = p->imm_of ? 0 : (gn_u32)w[1];
     return GN_OK;
 }
 
 // Reads the descriptors of a warp's tickets together: lane k of the warp gets that of first + k in *p, and
 // gn_shuffle distributes its words. n at most 32; other lanes get 0 bytes.
 GN_FN void gn_rx_read_warp(const gn_rx *q, gn_u64 first, gn_u32 n, gn_packet *p) {
-    const gn_packet none = {0, 0, 0, 0, 0, 0, 0};
+    const gn_packet none = {0, 0, 0, 0, 0, 0, 0, 0, 0};
     if (gn_lane() >= n || gn_rx_read(q, first + gn_lane(), p) != GN_OK) *p = none;
     gn_warp_sync(); // orders the data of one lane's load for all lanes
 }

@@ -123,6 +123,13 @@ GN_FN void gn_fill_split(gn_slot *s, gn_u64 from, gn_u32 bytes) {
     s->w[6] = from;
 }
 
+// Adds an immediate value to a send, or to a put without a signal and with at most GN_INLINE_IMM inline
+// bytes. Either may then have 0 bytes.
+GN_FN void gn_fill_imm(gn_slot *s, gn_u32 value) {
+    s->w[0] |= (gn_u64)GN_IMM << 48;
+    s->w[4] = value;
+}
+
 GN_FN gn_slot gn_fill_move(gn_u32 op, gn_u64 local, gn_u64 other, gn_u32 bytes) { // put, get, copy, file
     gn_slot s = gn_fill(op, 0, bytes);
     s.w[1] = local;

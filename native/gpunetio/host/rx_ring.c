@@ -57,16 +57,19 @@ static gn_u64 time_of(const dqi_gn_rx *r, int64_t ts) {
     return ts > start ? (gn_u64)(ts - start) : 0;
 }
 
+_Static_assert((int)GN_IMM_SEND == DQI_IMM_SEND && (int)GN_IMM_PUT == DQI_IMM_WRITE, "as in descriptors");
+
 // Writes the descriptors of a packet; one the kernel can't access has 0 bytes.
 static void write_packet(dqi_gn_rx *r, const dq_burst *b, uint32_t i, uint64_t *ticket) {
+    const dqi_imm imm = dqi_burst_imm(b, i);
     for (uint32_t s = 0; s < b->nseg; s++, (*ticket)++) {
         uint32_t row = row_of(r, s, b->off[s][i]);
         bool there = row != UINT32_MAX;
         const gn_u64 words[GN_RX_WORDS] = {
             there ? gn_place(row, b->off[s][i] - r->gn->bound[row]->offset) : 0,
-            (gn_u64)(there ? b->len[s][i] & INT32_MAX : 0) << 32 | b->flow[i],
+            (gn_u64)(there ? b->len[s][i] & INT32_MAX : 0) << 32 | (imm.of ? imm.value : b->flow[i]),
             time_of(r, b->ts[i]),
-            gn_rx_word(b->conn, s, s + 1 < b->nseg),
+            gn_rx_word(b->conn, s, s + 1 < b->nseg) | gn_rx_imm(imm.of),
         };
         gn_write(r->slots[gn_index(*ticket, r->log2)].w, GN_RX_WORDS, gn_lap(*ticket, r->log2), words);
     }

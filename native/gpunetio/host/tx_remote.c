@@ -82,6 +82,10 @@ static uint32_t describe_move(const dqi_gn_tx *t, const gn_desc *d, uint64_t par
 static uint32_t describe(const dqi_gn_tx *t, const gn_desc *d, uint64_t part, dq_rma list[3]) {
     const int32_t kind = d->op == GN_OP_CAS ? DQ_RMA_COMPARE_SWAP : DQ_RMA_FETCH_ADD;
     uint32_t n = d->op == GN_OP_GET || d->op == GN_OP_PUT ? describe_move(t, d, part, list) : 0;
+    if (d->flags & GN_IMM) {
+        list[n - 1].has_imm = true;
+        list[n - 1].imm = d->imm;
+    }
     if (n == 0 || d->flags & GN_SIGNAL) {
         list[n] = d->flags & GN_RESULT ? between(t, kind, d->result, d->signal, 8)
                                        : with_part(t, kind, part + WORD, d->signal, 8);

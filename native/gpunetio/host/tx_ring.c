@@ -156,20 +156,31 @@ static int check_send(dqi_gn_tx *t, const gn_desc *d) {
     return conn_is(t, d->conn) ? GN_FAULT_NONE : GN_FAULT_PEER;
 }
 
+static uint32_t imm_of(const gn_desc *d) {
+    if (!(d->flags & GN_IMM)) return DQI_IMM_NONE;
+    return d->op == GN_OP_PUT ? DQI_IMM_WRITE : DQI_IMM_SEND;
+}
+
 static void put_segment(const dqi_gn_tx *t, dq_burst *b, uint32_t s, gn_u64 place, uint32_t bytes) {
     b->off[s][b->n] = t->gn->bound[gn_place_region(place)]->offset + gn_place_offset(place);
     b->len[s][b->n] = bytes;
     b->bytes += bytes;
 }
 
-static void put_packet(dqi_gn_tx *t, dq_burst *b, const gn_desc *d) {
-    put_segment(t, b, 0, d->from, d->bytes);
-    if (b->nseg > 1) put_segment(t, b, 1, d->flags & GN_SPLIT ? d->from2 : d->from, d->bytes2);
+// Fills the columns of the next packet, whose segments are set, and counts it.
+static void put_columns(dqi_gn_tx *t, dq_burst *b, const gn_desc *d) {
     b->flow[b->n] = 0;
     b->ts[b->n] = DQ_NO_TIME;
     b->tx_time[b->n] = d->time ? (int64_t)(d->time + (uint64_t)dq_start_ns(t->gn->session)) : 0;
     b->timed = b->timed || d->time != 0;
+    dqi_burst_set_imm(b, b->n, (dqi_imm){d->imm, imm_of(d)});
     b->n++;
+}
+
+static void put_packet(dqi_gn_tx *t, dq_burst *b, const gn_desc *d) {
+    put_segment(t, b, 0, d->from, d->bytes);
+    if (b->nseg > 1) put_segment(t, b, 1, d->flags & GN_SPLIT ? d->from2 : d->from, d->bytes2);
+    put_columns(t, b, d);
 }
 
 // Whether the packet can be added to b.
@@ -189,15 +200,48 @@ static dq_burst *empty_burst(dqi_gn_tx *t) {
     return b;
 }
 
+// Whether the packet can be added to *b, allocated if NULL: it needs no other burst.
+static bool has_room(dqi_gn_tx *t, dq_burst **b, const gn_desc *d, uint32_t device_only) {
+    if (!*b && !(*b = empty_burst(t))) return false;
+    return fits(*b, d, device_only);
+}
+
 // Adds a packet to *b, allocated if NULL. Returns false if it needs another burst, or none is free.
 static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
     uint32_t device_only = device_only_of(t, d);
-    if (!*b && !(*b = empty_burst(t))) return false;
-    if (!fits(*b, d, device_only)) return false;
+    if (!has_room(t, b, d, device_only)) return false;
     (*b)->conn = d->conn;
     (*b)->device_only = (uint8_t)device_only;
     put_packet(t, *b, d);
     return true;
+}
+
+// Whether the queue's engine carries the descriptor's immediate value, if it has one.
+static bool carries(const dqi_gn_tx *t, const gn_desc *d) {
+    bool (*does)(const dq_queue *, uint32_t) = t->queue->iface->ops->carries_imm;
+    return !(d->flags & GN_IMM) || (does && does(t->queue, d->imm));
+}
+
+// Adds the packet without bytes of a put with an immediate value to *b, which has room.
+static void notify(dqi_gn_tx *t, dq_burst *b, const gn_desc *d) {
+    b->conn = d->conn;
+    for (uint32_t s = 0; s < b->nseg; s++) {
+        b->off[s][b->n] = t->queue->conf.regions[s]->offset;
+        b->len[s][b->n] = 0;
+    }
+    put_columns(t, b, d);
+}
+
+// Executes an operation on the session's memory. *done false: retry later. Returns a gn_fault.
+static int take_memory(dqi_gn_tx *t, const gn_desc *d, dq_burst **b, bool *done) {
+    bool notifies = d->flags & GN_IMM;
+    int fault = dqi_gn_memory_fault(t, d);
+    if (t->copied == 0) t->began_ns = dqi_gn_timers_now(t);
+    if (fault != GN_FAULT_NONE) return fault;
+    *done = (!notifies || has_room(t, b, d, 0)) && dqi_gn_memory(t, d);
+    if (*done) dqi_gn_timers_note(t, d->op, t->began_ns, 1);
+    if (*done && notifies) notify(t, *b, d);
+    return GN_FAULT_NONE;
 }
 
 // ---- files ------------------------------------------------------------------------------------------------
@@ -244,6 +288,16 @@ static void fly(dqi_gn_tx *t, dq_burst *b, uint64_t end, uint64_t bytes) {
     t->next_op = NULL;
 }
 
+// Whether packets of the ring may still be in its queue, which operations on a peer's memory do not enter:
+// they would overtake the packets.
+static bool packets_queued(const dqi_gn_tx *t) {
+    bool queued = false;
+    if (dqi_tx_idle(t->queue)) return false;
+    for (uint64_t k = t->first_flight; k != t->n_flights && !queued; k++)
+        queued = t->flights[k % DQI_GN_FLIGHTS].b != NULL;
+    return queued;
+}
+
 // Starts an asynchronous operation, which becomes `next`.
 static int take_op(dqi_gn_tx *t, const gn_desc *d, bool *done) {
     int fault = d->op == GN_OP_FILE ? take_file(t, d, &t->next_op) : dqi_gn_remote(t, d, &t->next_op);
@@ -258,15 +312,14 @@ static int take_op(dqi_gn_tx *t, const gn_desc *d, bool *done) {
 static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, bool *done) {
     int fault = GN_FAULT_NONE;
     *done = true;
+    if (!carries(t, d)) return GN_FAULT_IMM;
     if (d->op == GN_OP_SEND) {
         if ((fault = check_send(t, d)) == GN_FAULT_NONE) *done = take_send(t, b, d);
     } else if (d->op == GN_OP_WAIT) {
         fault = dqi_gn_wait(t, d, done);
     } else if (d->op != GN_OP_FILE && !dqi_gn_is_remote(t, d)) {
-        if (t->copied == 0) t->began_ns = dqi_gn_timers_now(t);
-        if ((fault = dqi_gn_memory_fault(t, d)) == GN_FAULT_NONE) *done = dqi_gn_memory(t, d);
-        if (fault == GN_FAULT_NONE && *done) dqi_gn_timers_note(t, d->op, t->began_ns, 1);
-    } else if (!alone) {
+        fault = take_memory(t, d, b, done);
+    } else if (!alone || (d->op != GN_OP_FILE && packets_queued(t))) {
         *done = false;
     } else {
         fault = take_op(t, d, done);

@@ -1,6 +1,6 @@
 // doca_gpunetio_dev_rdma.cuh: the RDMA library's functions. Strong: the next position; an operation begins
 // when it is posted. Weak: the caller's position; operations begin with the commit. There is one connection.
-// Immediate values are refused: the operation fails.
+// Immediate values have the byte order of the wire.
 #ifndef DOCA_GPUNETIO_DEV_RDMA_CUH
 #define DOCA_GPUNETIO_DEV_RDMA_CUH
 
@@ -31,33 +31,38 @@ DOCA_FN doca_error_t doca_rdma_post(doca_gpu_dev_rdma *rdma, const gn_slot *slot
 }
 
 DOCA_FN doca_error_t doca_rdma_move(doca_gpu_dev_rdma *rdma, gn_u32 op, doca_gpu_buf *remote, uint64_t roff,
-                                    doca_gpu_buf *local, uint64_t loff, size_t len, int imm,
+                                    doca_gpu_buf *local, uint64_t loff, size_t len, const uint32_t *imm,
                                     uint32_t position) {
     gn_side s = doca_side(&rdma->gn_qp);
+    gn_u64 to = doca_buf_place(&s, remote, roff, GN_REMOTE);
     if (len > DOCA_LARGEST) return DOCA_ERROR_TOO_BIG;
-    gn_slot slot = imm ? doca_no_operation()
-                       : doca_fill_move(op, doca_buf_place(&s, local, loff, 0),
-                                        doca_buf_place(&s, remote, roff, GN_REMOTE), len);
+    gn_slot slot = imm ? gn_fill_move(op, doca_buf_place(&s, local, loff, 0), to, (gn_u32)len)
+                       : doca_fill_move(op, doca_buf_place(&s, local, loff, 0), to, len);
+    if (imm) doca_fill_imm(&slot, *imm);
     return doca_rdma_post(rdma, &slot, position);
 }
 
 DOCA_FN doca_error_t doca_rdma_write_inline(doca_gpu_dev_rdma *rdma, doca_gpu_buf *remote, uint64_t roff,
-                                            const uint8_t *data, size_t len, int imm, uint32_t position) {
+                                            const uint8_t *data, size_t len, const uint32_t *imm,
+                                            uint32_t position) {
     gn_side s = doca_side(&rdma->gn_qp);
-    gn_u32 first = len < GN_INLINE_BYTES ? (gn_u32)len : GN_INLINE_BYTES, more = (gn_u32)len - first;
+    const gn_u32 most = imm ? GN_INLINE_IMM : GN_INLINE_BYTES;
+    gn_u32 first = len < most ? (gn_u32)len : most, more = (gn_u32)len - first;
     if (len == 0 || len > DOCA_RDMA_INLINE || (more && position != DOCA_POSITION_NONE))
         return DOCA_ERROR_TOO_BIG;
     gn_u64 to = doca_buf_place(&s, remote, roff, GN_REMOTE);
-    gn_slot slots[2] = {imm ? doca_no_operation() : doca_fill_inline(to, data, first), gn_fill_nop()};
-    if (more) slots[1] = imm ? doca_no_operation() : doca_fill_inline(to + first, data + first, more);
+    gn_slot slots[2] = {doca_fill_inline(to, data, first), gn_fill_nop()};
+    if (more) slots[1] = doca_fill_inline(to + first, data + first, more);
+    if (imm) doca_fill_imm(&slots[more > 0], *imm);
     if (more) return doca_post_qp(&rdma->gn_qp, GN_BY_THREAD, slots, 2, 0);
     return doca_rdma_post(rdma, slots, position);
 }
 
-DOCA_FN doca_error_t doca_rdma_send(doca_gpu_dev_rdma *rdma, gn_u64 place, size_t len, int imm,
+DOCA_FN doca_error_t doca_rdma_send(doca_gpu_dev_rdma *rdma, gn_u64 place, size_t len, const uint32_t *imm,
                                     uint32_t position) {
     if (len > DOCA_LARGEST) return DOCA_ERROR_TOO_BIG;
-    gn_slot slot = imm ? doca_no_operation() : gn_fill_send(place, (gn_u32)len, 0, 0);
+    gn_slot slot = gn_fill_send(place, (gn_u32)len, 0, 0);
+    if (imm) doca_fill_imm(&slot, *imm);
     return doca_rdma_post(rdma, &slot, position);
 }
 
@@ -70,20 +75,20 @@ GN_FN doca_error_t doca_gpu_dev_rdma_get_info(doca_gpu_dev_rdma *rdma, uint32_t,
     return DOCA_SUCCESS;
 }
 
-#define DOCA_IMM_WRITE (flags & DOCA_GPU_RDMA_WRITE_FLAG_IMM)
-#define DOCA_IMM_SEND  (flags & DOCA_GPU_RDMA_SEND_FLAG_IMM)
+#define DOCA_IMM_WRITE (flags & DOCA_GPU_RDMA_WRITE_FLAG_IMM ? &imm : 0)
+#define DOCA_IMM_SEND  (flags & DOCA_GPU_RDMA_SEND_FLAG_IMM ? &imm : 0)
 
 #define DOCA_RDMA(mode, more, position)                                                                      \
     GN_FN doca_error_t doca_gpu_dev_rdma_write_##mode(                                                       \
         doca_gpu_dev_rdma *rdma, uint32_t, doca_gpu_buf *remote_buf, uint64_t remote_offset,                 \
-        doca_gpu_buf *local_buf, uint64_t local_offset, size_t length, uint32_t,                             \
+        doca_gpu_buf *local_buf, uint64_t local_offset, size_t length, uint32_t imm,                         \
         doca_gpu_dev_rdma_write_flags flags more) {                                                          \
         return doca_rdma_move(rdma, GN_OP_PUT, remote_buf, remote_offset, local_buf, local_offset, length,   \
                               DOCA_IMM_WRITE, position);                                                     \
     }                                                                                                        \
     GN_FN doca_error_t doca_gpu_dev_rdma_write_inline_##mode(                                                \
         doca_gpu_dev_rdma *rdma, uint32_t, doca_gpu_buf *remote_buf, uint64_t remote_offset, uint8_t *data,  \
-        size_t length, uint32_t, doca_gpu_dev_rdma_write_flags flags more) {                                 \
+        size_t length, uint32_t imm, doca_gpu_dev_rdma_write_flags flags more) {                             \
         return doca_rdma_write_inline(rdma, remote_buf, remote_offset, data, length, DOCA_IMM_WRITE,         \
                                       position);                                                             \
     }                                                                                                        \
@@ -95,14 +100,14 @@ GN_FN doca_error_t doca_gpu_dev_rdma_get_info(doca_gpu_dev_rdma *rdma, uint32_t,
     }                                                                                                        \
     GN_FN doca_error_t doca_gpu_dev_rdma_send_##mode(                                                        \
         doca_gpu_dev_rdma *rdma, uint32_t, doca_gpu_buf *local_buf, uint64_t local_offset, size_t length,    \
-        uint32_t, doca_gpu_dev_rdma_send_flags flags more) {                                                 \
+        uint32_t imm, doca_gpu_dev_rdma_send_flags flags more) {                                             \
         gn_side s = doca_side(&rdma->gn_qp);                                                                 \
         return doca_rdma_send(rdma, doca_buf_place(&s, local_buf, local_offset, 0), length, DOCA_IMM_SEND,   \
                               position);                                                                     \
     }                                                                                                        \
     /* data: memory of the kernel's regions, which must stay until it is done */                             \
     GN_FN doca_error_t doca_gpu_dev_rdma_send_inline_##mode(doca_gpu_dev_rdma *rdma, uint32_t,               \
-                                                            uint8_t *data, size_t length, uint32_t,          \
+                                                            uint8_t *data, size_t length, uint32_t imm,      \
                                                             doca_gpu_dev_rdma_send_flags flags more) {       \
         gn_side s = doca_side(&rdma->gn_qp);                                                                 \
         return doca_rdma_send(rdma, doca_place(&s, (uintptr_t)data, DOCA_ANY_KEY, 0), length, DOCA_IMM_SEND, \
@@ -168,7 +173,7 @@ GN_FN doca_error_t doca_gpu_dev_rdma_recv_commit_weak(doca_gpu_dev_rdma_r *rdma_
     doca_add((gn_u64 *)&rdma_r->gn_qp.rq_rsvd_index, num_ops);
     return DOCA_SUCCESS;
 }
-// Waits for all that was posted. There are no immediate values: val_imm gets 0.
+// Waits for all that was posted. val_imm gets the immediate value of each, 0 of one without.
 GN_FN doca_error_t doca_gpu_dev_rdma_recv_wait_all(doca_gpu_dev_rdma_r *rdma_r,
                                                    doca_gpu_dev_rdma_recv_wait_flags flags, uint32_t *num_ops,
                                                    uint32_t *val_imm, uint32_t *conn_idx) {
@@ -177,7 +182,7 @@ GN_FN doca_error_t doca_gpu_dev_rdma_recv_wait_all(doca_gpu_dev_rdma_r *rdma_r,
     doca_error_t err = doca_wait_receives(qp, from, to, flags == DOCA_GPU_RDMA_RECV_WAIT_FLAG_B, 0);
     *num_ops = (uint32_t)(gn_peek((gn_u64 *)&qp->cq_rq.cqe_ci) - from);
     for (uint32_t k = 0; k < *num_ops; k++) {
-        if (val_imm) val_imm[k] = 0;
+        if (val_imm) val_imm[k] = doca_receive_cqe(qp, from + k)->imm_inval_pkey;
         if (conn_idx) conn_idx[k] = 0;
     }
     return err;

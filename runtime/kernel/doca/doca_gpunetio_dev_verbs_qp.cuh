@@ -159,18 +159,26 @@ GN_FN void doca_gpu_dev_verbs_wqe_prepare_nop(doca_gpu_dev_verbs_qp *qp, doca_gp
 // An operation that rings do not have is refused by the proxy, and fails.
 GN_FN gn_slot doca_no_operation(void) { return gn_fill(127, 0, 0); }
 
-// opcode RDMA_WRITE; with an immediate value it is refused.
+// An immediate value has the byte order of the wire, in a kernel as in a completion.
+GN_FN void doca_fill_imm(gn_slot *s, uint32_t imm) { gn_fill_imm(s, doca_swap32(imm)); }
+
+// The slot of opcode RDMA_WRITE, or of RDMA_WRITE_IMM, which may have 0 bytes.
+DOCA_FN gn_slot doca_fill_write(gn_u64 local, gn_u64 remote, uint32_t bytes, uint32_t opcode, uint32_t imm) {
+    if (opcode == MLX5_OPCODE_RDMA_WRITE) return doca_fill_move(GN_OP_PUT, local, remote, bytes);
+    gn_slot slot = gn_fill_move(GN_OP_PUT, local, remote, bytes);
+    doca_fill_imm(&slot, imm);
+    return opcode == MLX5_OPCODE_RDMA_WRITE_IMM ? slot : doca_no_operation();
+}
+
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_write(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
                                                 const uint16_t wqe_idx, const uint32_t opcode,
-                                                doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t,
+                                                doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t imm,
                                                 const uint64_t raddr, const uint32_t rkey,
                                                 const uint64_t laddr0, const uint32_t lkey0,
                                                 const uint32_t bytes0) {
     gn_side s = doca_side(qp);
-    gn_slot slot = opcode != MLX5_OPCODE_RDMA_WRITE
-                       ? doca_no_operation()
-                       : doca_fill_move(GN_OP_PUT, doca_place(&s, laddr0, lkey0, 0),
-                                        doca_place(&s, raddr, rkey, GN_REMOTE), bytes0);
+    gn_slot slot = doca_fill_write(doca_place(&s, laddr0, lkey0, 0), doca_place(&s, raddr, rkey, GN_REMOTE),
+                                   bytes0, opcode, imm);
     doca_prepare(qp, wqe_idx, &slot);
 }
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_read(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
@@ -186,18 +194,15 @@ GN_FN void doca_gpu_dev_verbs_wqe_prepare_read(doca_gpu_dev_verbs_qp *qp, doca_g
 
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_write(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
                                                 const uint16_t wqe_idx, const uint32_t opcode,
-                                                doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t,
+                                                doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t imm,
                                                 const uint64_t raddr, const uint32_t rkey,
                                                 const uint64_t laddr0, const uint32_t lkey0,
                                                 const uint32_t bytes0, const uint64_t laddr1,
                                                 const uint32_t lkey1, const uint32_t bytes1) {
     gn_side s = doca_side(qp);
-    gn_slot slot = doca_no_operation();
-    if (opcode == MLX5_OPCODE_RDMA_WRITE) {
-        slot = doca_fill_move(GN_OP_PUT, doca_place(&s, laddr0, lkey0, 0),
-                              doca_place(&s, raddr, rkey, GN_REMOTE), bytes0);
-        doca_fill_second(&slot, doca_place(&s, laddr1, lkey1, 0), bytes1);
-    }
+    gn_slot slot = doca_fill_write(doca_place(&s, laddr0, lkey0, 0), doca_place(&s, raddr, rkey, GN_REMOTE),
+                                   bytes0, opcode, imm);
+    doca_fill_second(&slot, doca_place(&s, laddr1, lkey1, 0), bytes1);
     doca_prepare(qp, wqe_idx, &slot);
 }
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_read(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
@@ -297,26 +302,31 @@ GN_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(Args...) {
 
 // ---- SDK: sends -------------------------------------------------------------------------------------------
 
+// The slot of opcode SEND or SEND_IMM.
+DOCA_FN gn_slot doca_fill_packet(gn_u64 place, uint32_t bytes, uint32_t opcode, uint32_t imm) {
+    gn_slot slot = gn_fill_send(place, bytes, 0, 0);
+    if (opcode == MLX5_OPCODE_SEND_IMM) doca_fill_imm(&slot, imm);
+    return opcode == MLX5_OPCODE_SEND || opcode == MLX5_OPCODE_SEND_IMM ? slot : doca_no_operation();
+}
+
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_send(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
                                                const uint16_t wqe_idx, const uint32_t opcode,
-                                               doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t,
+                                               doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t imm,
                                                const uint64_t laddr0, const uint32_t lkey0,
                                                const uint32_t bytes0) {
     gn_side s = doca_side(qp);
-    gn_slot slot = opcode == MLX5_OPCODE_SEND ? gn_fill_send(doca_place(&s, laddr0, lkey0, 0), bytes0, 0, 0)
-                                              : doca_no_operation();
+    gn_slot slot = doca_fill_packet(doca_place(&s, laddr0, lkey0, 0), bytes0, opcode, imm);
     doca_prepare(qp, wqe_idx, &slot);
 }
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_send(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_wqe *,
                                                const uint16_t wqe_idx, const uint32_t opcode,
-                                               doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t,
+                                               doca_gpu_dev_verbs_wqe_ctrl_flags, const uint32_t imm,
                                                const uint64_t laddr0, const uint32_t lkey0,
                                                const uint32_t bytes0, const uint64_t laddr1,
                                                const uint32_t lkey1, const uint32_t bytes1) {
     gn_side s = doca_side(qp);
-    gn_slot slot = opcode == MLX5_OPCODE_SEND ? gn_fill_send(doca_place(&s, laddr0, lkey0, 0), bytes0, 0, 0)
-                                              : doca_no_operation();
-    if (opcode == MLX5_OPCODE_SEND) gn_fill_split(&slot, doca_place(&s, laddr1, lkey1, 0), bytes1);
+    gn_slot slot = doca_fill_packet(doca_place(&s, laddr0, lkey0, 0), bytes0, opcode, imm);
+    gn_fill_split(&slot, doca_place(&s, laddr1, lkey1, 0), bytes1);
     doca_prepare(qp, wqe_idx, &slot);
 }
 // Sends from memory of the kernel's regions, which must stay until it is done.

@@ -30,6 +30,14 @@ GN_FN mlx5_cqe64 *doca_receive_cqe(doca_gpu_dev_verbs_qp *qp, gn_u64 index) {
     return (mlx5_cqe64 *)(doca_table(&qp->gn_rq_back, index, GN_RX_TABLE_WORDS) + 2);
 }
 
+// The completion's opcode for a packet: by what its immediate value came with.
+GN_FN uint8_t doca_receive_opcode(const gn_packet *p, bool cut) {
+    if (cut) return (uint8_t)DOCA_GPUNETIO_MLX5_CQE_RESP_ERR;
+    if (p->imm_of == GN_IMM_NONE) return (uint8_t)DOCA_GPUNETIO_MLX5_CQE_RESP_SEND;
+    return p->imm_of == GN_IMM_PUT ? (uint8_t)DOCA_GPUNETIO_MLX5_CQE_RESP_WR_IMM
+                                   : (uint8_t)DOCA_GPUNETIO_MLX5_CQE_RESP_SEND_IMM;
+}
+
 // Copies a packet to where its receive was posted, fills the completion, and releases the packet.
 DOCA_FN void doca_receive(const doca_rx *r, doca_gpu_dev_verbs_qp *qp, gn_u64 index, const gn_packet *p) {
     const gn_u64 *entry = doca_table(&qp->gn_rq_back, index, GN_RX_TABLE_WORDS);
@@ -45,9 +53,8 @@ DOCA_FN void doca_receive(const doca_rx *r, doca_gpu_dev_verbs_qp *qp, gn_u64 in
     cqe->byte_cnt = doca_swap32(n);
     cqe->sop_drop_qpn = doca_swap32(qp->rq_num);
     cqe->wqe_counter = doca_gpu_dev_verbs_bswap16((uint16_t)index);
-    bool cut = to && n > room;
-    uint8_t opcode =
-        cut ? (uint8_t)DOCA_GPUNETIO_MLX5_CQE_RESP_ERR : (uint8_t)DOCA_GPUNETIO_MLX5_CQE_RESP_SEND;
+    cqe->imm_inval_pkey = doca_swap32(p->imm);
+    uint8_t opcode = doca_receive_opcode(p, to && n > room);
     cqe->op_own =
         (uint8_t)(opcode << DOCA_GPUNETIO_VERBS_MLX5_CQE_OPCODE_SHIFT | (n <= 32 ? DOCA_INLINE_32 : 0));
     gn_fence();

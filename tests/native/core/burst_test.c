@@ -82,6 +82,49 @@ static void fresh_columns(void) {
     bed_close(&b);
 }
 
+static uint32_t imm_of(const dq_burst *b, uint32_t i) {
+    uint32_t value = 99;
+    return dq_burst_imm(b, i, &value) ? value : UINT32_MAX;
+}
+
+// Immediates stay with their packets when these are selected, swapped and moved; a packet without one, before
+// or behind those that have one, gets none, nor does a later burst of the same descriptor.
+static void immediates(void) {
+    bed b;
+    const uint32_t idx[] = {3, 1};
+    bed_open(&b, (bed_conf){.bufs = 32, .batch = 16});
+    for (int round = 0; round < 2; round++) {
+        dq_burst *x = must_alloc(b.tx[0][0], 4), *y = must_alloc(b.tx[0][0], 3), *part;
+        DQ_EQ(imm_of(x, 0), UINT32_MAX);
+        DQ_EQ(dq_burst_truncate(y, 1), DQ_OK);
+        dqi_burst_set_imm(x, 1, (dqi_imm){0, DQI_IMM_SEND});
+        dqi_burst_set_imm(x, 2, (dqi_imm){UINT32_MAX - 1, DQI_IMM_WRITE});
+        dqi_burst_set_imm(x, 3, (dqi_imm){7, DQI_IMM_SEND});
+        DQ_EQ(imm_of(x, 0), UINT32_MAX);
+        DQ_EQ(imm_of(x, 4), UINT32_MAX);
+        DQ_EQ(dq_burst_pick(x, idx, 2, &part), DQ_OK);
+        DQ_EQ(imm_of(part, 0), 7);
+        DQ_EQ(imm_of(part, 1), 0);
+        dq_burst_unref(part);
+        dqi_burst_swap(x, 0, 2);
+        DQ_EQ(imm_of(x, 0), UINT32_MAX - 1);
+        DQ_EQ(imm_of(x, 2), UINT32_MAX);
+        dqi_burst_move(y, x, 0, 4);
+        const uint32_t want[] = {UINT32_MAX, UINT32_MAX - 1, 0, UINT32_MAX, 7};
+        for (uint32_t i = 0; i < 5; i++)
+            DQ_EQ(imm_of(y, i), want[i]);
+        DQ_EQ(dqi_burst_imm(y, 1).of, DQI_IMM_WRITE);
+        dq_burst *z = must_alloc(b.tx[0][0], 2);
+        dqi_burst_move(y, z, 0, 1);
+        DQ_EQ(imm_of(y, 5), UINT32_MAX);
+        dq_burst_unref(z);
+        dq_burst_unref(x);
+        dq_burst_unref(y);
+    }
+    bed_start(&b);
+    bed_close(&b);
+}
+
 static void lengths(void) {
     dq_session *s;
     dq_region *r[2];
@@ -466,6 +509,7 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(references);
     DQ_RUN(fresh_columns);
+    DQ_RUN(immediates);
     DQ_RUN(lengths);
     DQ_RUN(truncated);
     DQ_RUN(partial_frees);

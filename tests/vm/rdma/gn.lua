@@ -73,6 +73,43 @@ __global__ void answer(void *context, unsigned int out)
         gn_send(&tx, GN_BY_THREAD, place, in.bytes, 0, 0, GN_LIMIT, 0);
     }
 }
+__device__ static unsigned int value(int m) { return 0x01020304u + m * 0x01010101u; }
+// 40 immediates, of puts and sends by turns, then one that the engine keeps for itself.
+__global__ void notify(void *context, unsigned int mine, unsigned int theirs, unsigned long long *reply)
+{
+    gn_side side;
+    gn_tx tx;
+    gn_u64 ticket = 0;
+    if (gn_open(&side, context) != GN_OK || gn_tx_open(&tx, &side, 0) != GN_OK) return;
+    for (int m = 0; m < 40; m++) {
+        gn_u64 place = gn_place(mine, 8ull * m);
+        *(unsigned long long *)gn_pointer(&side, place) = m + 1;
+        int err = m % 2 ? gn_send_imm(&tx, GN_BY_THREAD, place, 8, value(m), 0, GN_LIMIT, &ticket)
+                        : gn_put_imm(&tx, GN_BY_THREAD, gn_place(theirs, 2400 + 8ull * m), place, 8, value(m), GN_LIMIT, &ticket);
+        reply[0] += err != GN_OK;
+    }
+    reply[0] += gn_wait(&tx, ticket, GN_LIMIT) != GN_OK;
+    if (gn_put_imm(&tx, GN_BY_THREAD, gn_place(theirs, 2400), gn_place(mine, 0), 8, 0xffffffffu, GN_LIMIT, &ticket) == GN_OK)
+        reply[1] = gn_wait(&tx, ticket, GN_LIMIT) == GN_FAILED;
+}
+// reply: right immediates with their bytes, wrong ones.
+__global__ void notified(void *context, unsigned int theirs, unsigned long long *reply)
+{
+    gn_side side;
+    gn_rx rx;
+    gn_u64 first;
+    gn_u32 n;
+    if (gn_open(&side, context) != GN_OK || gn_rx_open(&rx, &side, 0) != GN_OK) return;
+    for (int m = 0; m < 40; m++) {
+        gn_packet in;
+        if (gn_recv(&rx, GN_BY_THREAD, 1, GN_LIMIT, &first, &n, 0) != GN_OK || gn_rx_read(&rx, first, &in) != GN_OK) return;
+        int put = m % 2 == 0;
+        const void *p = gn_pointer(&side, put ? gn_place(theirs, 2400 + 8ull * m) : in.place);
+        int right = in.imm == value(m) && in.imm_of == (put ? GN_IMM_PUT : GN_IMM_SEND) && in.bytes == (put ? 0 : 8) && in.flow == 0;
+        reply[right && *(const unsigned long long *)p == m + 1 ? 0 : 1]++;
+        gn_release(&rx, GN_BY_THREAD, first, n);
+    }
+}
 __global__ void late(void *context, unsigned int mine, unsigned int theirs, unsigned long long *reply)
 {
     gn_side side;
@@ -87,6 +124,7 @@ local function kernel(entry, ring_ops)
   return daqiri.kernel{ entry = entry, persistent = true, memory = "host", rings = { tx = 16, rx = 64, ops = ring_ops }, grid = 1, block = 1, src = text }
 end
 local ops, ask, answer, late = kernel("ops", { "put", "get", "add" }), kernel("ask"), kernel("answer"), kernel("late", { "put" })
+local notify, notified = kernel("notify", { "put", "send" }), kernel("notified")
 if args.compile then return end -- for the cache: a compiler takes long where the processor is emulated
 
 local s = daqiri.open({ version = 1, stream_type = "socket", master_core = 0,
@@ -137,6 +175,14 @@ assert(ask:wait{ timeout = 60 })
 print("messages", list(asked, 1, 2))
 answer:stop()
 ask:stop()
+
+local sent, received = numbers(2), numbers(2)
+notified:start{ tx = s:tx_queue("server"), rx = s:rx_queue("server"), policy = "wait", regions = { "theirs" }, limit = "20s", args = { "context", "theirs", received } }
+notify:start{ tx = s:tx_queue("client"), conn = here, regions = { "mine" }, remote = { "theirs" }, limit = "20s", args = { "context", "mine", "theirs", sent } }
+assert(notify:wait{ timeout = 60 } and notified:wait{ timeout = 60 })
+print("immediates", list(received, 1, 2), list(sent, 1, 2), notify.fault)
+notified:stop()
+notify:stop()
 
 assert(here:tell("bad", { addr = here.remotes.theirs.addr, rkey = here.remotes.theirs.rkey + 1, bytes = 4096 }))
 local last = numbers(2)

@@ -40,7 +40,18 @@ static const struct form {
     {0, 0, 0, {0, 0, 0, 0, 0, 0, 0}, {{0}}, 0, 0},
     {1, 0, 0, {LOW32, PLACE, ANY, LOW32, 0, 0, 0}, {{1, 0, 'r'}}, 1, MOST},
     {1, 16, 0, {LOW32, PLACE, ANY, LOW32, 0, LOW32, PLACE}, {{1, 0, 'r'}, {6, 5, 'r'}}, 1, MOST},
+    {1, 32, 0, {LOW32, PLACE, ANY, LOW32, LOW32, 0, 0}, {{1, 0, 'r'}}, 0, MOST},
+    {1, 48, 0, {LOW32, PLACE, ANY, LOW32, LOW32, LOW32, PLACE}, {{1, 0, 'r'}, {6, 5, 'r'}}, 1, MOST},
     {2, 0, 0, {LOW32, PLACE, 0, PLACE, 0, 0, 0}, {{1, 0, 'r'}, {3, 0, 'W'}}, 1, UINT32_MAX},
+    {2, 32, 0, {LOW32, PLACE, 0, PLACE, LOW32, 0, 0}, {{1, 0, 'r'}, {3, 0, 'W'}}, 0, UINT32_MAX},
+    {2, 33, 0, {LOW32, SEVEN, SEVEN, PLACE, LOW32, SEVEN, SEVEN}, {{3, 0, 'W'}}, 0, 28},
+    {2,
+     48,
+     0,
+     {LOW32, PLACE, LOW32, PLACE, LOW32, 0, PLACE},
+     {{1, 0, 'r'}, {6, 2, 'r'}, {3, BOTH, 'W'}},
+     1,
+     UINT32_MAX},
     {2, 1, 0, {LOW32, SEVEN, SEVEN, PLACE, SEVEN, SEVEN, SEVEN}, {{3, 0, 'W'}}, 1, 35},
     {2,
      16,
@@ -101,7 +112,7 @@ static bool use_is_right(const gn_u64 *w, const use *u) {
                           : u->bytes < 0   ? 8
                                            : (uint32_t)w[u->bytes];
     uint64_t region = w[u->word] >> 48, offset = w[u->word] & 0xffffffffffff;
-    if (region >= REGIONS || (u->bytes > 0 && n == 0)) return false;
+    if (region >= REGIONS || (u->bytes > 0 && n == 0)) return false; // a second segment has bytes
     const gn_region *r = &regions[region];
     uint32_t rights = rights_of(u->rights);
     if ((r->rights & rights) != rights || (r->rights ^ rights) & GN_REMOTE) return false;
@@ -116,7 +127,7 @@ static bool is_right(const gn_u64 *w, uint64_t ticket) {
         bool ok = w[7] == (ticket & ANY) && bytes >= f->least && bytes <= f->most && !(w[0] >> 32 & 0xffff);
         for (int i = 0; i < 7; i++)
             ok &= !(w[i] & ~(i ? f->bits[i] : f->bits[0] | 0x7fffull << 48));
-        if (f->op == 1 && f->flags) ok &= (uint64_t)bytes + (uint32_t)w[5] <= MOST;
+        if (f->op == 1 && f->flags & 16) ok &= (uint64_t)bytes + (uint32_t)w[5] <= MOST;
         for (int i = 0; f->uses[i].rights; i++)
             ok &= use_is_right(w, &f->uses[i]);
         return ok;
@@ -156,7 +167,7 @@ static void make(const struct form *f, uint64_t ticket, uint64_t *seed, gn_u64 *
     w[0] = (uint64_t)f->op << 56 | (uint64_t)flags << 48 | bytes;
     for (int k = 1; k < 7; k++)
         w[k] = dq_rand(seed) & f->bits[k];
-    if (f->op == 1 && f->flags) w[5] = 1 + dq_below(seed, 8);
+    if (f->op == 1 && f->flags & 16) w[5] = 1 + dq_below(seed, 8);
     for (int k = 0; f->uses[k].rights; k++)
         w[f->uses[k].word] = random_place(seed, f->uses[k].rights);
     if (f->op != 1 && f->flags & 16) w[2] = 1 + dq_below(seed, 8), w[3] = gn_place(2, dq_below(seed, 9));
@@ -260,6 +271,22 @@ static void said_and_read(void) {
     DQ_EQ(d.bytes2, 100);
     DQ_EQ(d.time, 123456789);
     DQ_EQ(d.conn, 42);
+    gn_u64 imm[8] = {2ull << 56 | 33ull << 48 | 28,
+                     0x07060504030201,
+                     0x0e0d0c0b0a0908,
+                     gn_place(2, 3),
+                     0xfffffffe,
+                     0x1c1b1a19181716,
+                     0x1514131211100f,
+                     73};
+    DQ_EQ(gn_check(imm, 73, &given, &d), GN_FAULT_NONE);
+    for (uint32_t k = 0; k < GN_INLINE_IMM; k++)
+        DQ_EQ(d.data[k], k + 1);
+    DQ_EQ(d.imm, 0xfffffffe);
+    imm[0]++;
+    DQ_EQ(gn_check(imm, 73, &given, &d), GN_FAULT_LENGTH);
+    imm[0] = 2ull << 56 | 34ull << 48 | 8;
+    DQ_EQ(gn_check(imm, 73, &given, &d), GN_FAULT_FLAGS);
     gn_given less = given;
     less.ops = 1u << GN_OP_SEND;
     DQ_EQ(gn_check(w, 77, &less, &d), GN_FAULT_OP);

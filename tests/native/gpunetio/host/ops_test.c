@@ -170,6 +170,65 @@ static void waits_in_vain(void) {
     }
 }
 
+// Checks that the receive ring has `n` packets of a segment with these immediate values, what they came with,
+// and these lengths.
+static void check_received(rig *r, uint32_t n, const uint32_t *of, const uint32_t *value,
+                           const uint32_t *len) {
+    dqi_gn_rx *rx = &r->gn->rx[0];
+    RIG_UNTIL(r, gn_load(&rx->state->filled) >= 1000 + n);
+    DQ_EQ(gn_load(&rx->state->filled), 1000 + n);
+    for (uint64_t t = 1000; t < 1000 + n; t++) {
+        gn_u64 w[GN_RX_WORDS];
+        DQ_CHECK(gn_read(rx->slots[gn_index(t, rx->log2)].w, GN_RX_WORDS, gn_lap(t, rx->log2), w));
+        DQ_EQ(w[3] >> 60, of[t - 1000]);
+        DQ_EQ((uint32_t)w[1], value[t - 1000]);
+        DQ_EQ(w[1] >> 32, len[t - 1000]);
+        gn_store(&rx->released[gn_index(t, rx->log2)], t + 1);
+    }
+    RIG_UNTIL(r, rig_line(r, "test.rx").out == n);
+}
+
+// A put's immediate value comes behind its bytes with a packet without bytes, a send's with the packet: all
+// of them from one buffer, and all in flight at once.
+static void immediates(void) {
+    EACH_REAL_MODE(m) {
+        rig r;
+        rig_bed(&r, (bed_conf){.mode = m});
+        rig_context(&r, (dq_gn_conf){.n_tx = 1,
+                                     .n_rx = 1,
+                                     .ops = all | 1u << GN_OP_SEND,
+                                     .remote = {r.b.in[0]},
+                                     .n_remote = 1,
+                                     .policy = DQ_POLICY_WAIT,
+                                     .first = 1000});
+        bed_start(&r.b);
+        bed_frame(rig_bytes(&r, 0), RIG_LEN, 1000, 2000, 7);
+        gn_u64 slots[][GN_TX_WORDS] = {
+            {rig_word0(GN_OP_PUT, GN_IMM, 8), near(&r, 0), 0, far(&r, 40), 0xffffffff},
+            {rig_word0(GN_OP_PUT, GN_IMM | GN_INLINE, 1), 0xab, 0, far(&r, 64), 0x01020304},
+            {rig_word0(GN_OP_SEND, GN_IMM, RIG_LEN), near(&r, 0), 0, 0, 0x0a0b0c0d},
+            {rig_word0(GN_OP_SEND, 0, RIG_LEN), near(&r, 0)},
+            {rig_word0(GN_OP_SEND, GN_IMM, RIG_LEN), near(&r, 0)},
+            {rig_word0(GN_OP_PUT, GN_IMM, 0), near(&r, 0), 0, far(&r, 0), 5},
+        };
+        const uint32_t of[] = {GN_IMM_PUT, GN_IMM_PUT, GN_IMM_SEND, GN_IMM_NONE, GN_IMM_SEND, GN_IMM_PUT};
+        const uint32_t value[] = {0xffffffff, 0x01020304, 0x0a0b0c0d, 0, 0, 5};
+        const uint32_t len[] = {0, 0, RIG_LEN, RIG_LEN, RIG_LEN, 0};
+        for (uint32_t k = 0; k < 6; k++)
+            rig_post(&r, 0, slots[k]);
+        check_received(&r, 6, of, value, len);
+        RIG_UNTIL(&r, rig_completed(&r, 0) == 1006);
+        DQ_CHECK(memcmp(far_bytes(&r, 40), rig_bytes(&r, 0), 8) == 0);
+        DQ_EQ(far_bytes(&r, 64)[0], 0xab);
+        dq_line l = rig_line(&r, "test.tx");
+        DQ_EQ(l.out, 6);
+        DQ_EQ(l.out_bytes, 3 * RIG_LEN);
+        DQ_EQ(l.extra[DQ_EXTRA_ONE_SIDED], 3);
+        DQ_EQ(l.extra[DQ_EXTRA_ONE_SIDED_BYTES], 9);
+        rig_close(&r);
+    }
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(segments);
@@ -177,5 +236,6 @@ int main(int argc, char **argv) {
     DQ_RUN(compare_and_swap);
     DQ_RUN(waits);
     DQ_RUN(waits_in_vain);
+    DQ_RUN(immediates);
     return dq_done();
 }
