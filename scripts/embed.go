@@ -11,11 +11,17 @@ import (
 	"strings"
 )
 
-//go:embed */*.lua */*.yaml
+//go:embed */*.lua */*.yaml read_blocks.py
 var embedded embed.FS
 
 // Files contains each script and configuration by its name alone, whatever folder it is in.
 var Files fs.FS = flat(pathsByName())
+
+// Reader returns read_blocks.py, which reads the files of s:write_blocks.
+func Reader() (string, error) {
+	text, err := embedded.ReadFile("read_blocks.py")
+	return string(text), err
+}
 
 // flat maps the name of a file to its path in embedded.
 type flat map[string]string

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -14,10 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/host/machine"
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/scripts"
+	"github.com/daqiri/daqiri-run/stdlib"
 )
 
 //go:embed template/*
@@ -25,9 +29,12 @@ var templates embed.FS
 
 // newFlags select the content of a new script.
 type newFlags struct {
-	from, listen string
-	interfaces   []string
+	from, listen, format string
+	interfaces           []string
 }
+
+// newFile is a file to be written.
+type newFile struct{ name, text string }
 
 // newNew returns the command "new".
 func newNew(g *state.Global) *cobra.Command {
@@ -35,11 +42,12 @@ func newNew(g *state.Global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "begin a script of your own and its configuration, from a template or a script of the program",
-		Long: `new writes NAME.lua and its configuration NAME.yaml, and replaces nothing. Without --from it is a receiver to change; with --from
+		Long: `new writes NAME.lua and its configuration NAME.yaml, and replaces nothing. With --format it also writes NAME-reader.py and NAME-dissector.lua. Without --from it is a receiver to change; with --from
 a copy of a script of the program (daqiri-run list) that opens a copy of that script's configuration.
   daqiri-run new antenna                                     datagrams to port 7148
   daqiri-run new antenna --interface eth1                    frames of a Linux interface, beside the kernel
   daqiri-run new antenna --interface 0000:3b:00.0            frames of a card that DPDK has
+  daqiri-run new antenna --format chips --listen :4015       a capture, blocks of payloads in order, their reader in Python, a dissector
   daqiri-run new relay --from forward --interface outside=eth1 --interface inside=eth2`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -50,12 +58,16 @@ a copy of a script of the program (daqiri-run list) that opens a copy of that sc
 		RunE: func(_ *cobra.Command, args []string) error { return begin(g, &f, strings.TrimSuffix(args[0], ".lua")) },
 	}
 	cmd.Flags().StringVar(&f.from, "from", "", "copy this `SCRIPT` of the program")
+	cmd.Flags().StringVar(&f.format, "format", "", "for packets of this `FORMAT`: of the library (daqiri-run help formats), or a file of Lua")
 	cmd.Flags().StringVar(&f.listen, "listen", "", "of the template: receive datagrams at this `[HOST]:PORT` (default :7148)")
 	cmd.Flags().StringArrayVar(&f.interfaces, "interface", nil, "a real interface instead of the configuration's: `[NAME=]DEVICE` (repeatable)")
 	_ = cmd.RegisterFlagCompletionFunc("from", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return scriptWords(), cobra.ShellCompDirectiveNoFileComp
 	})
 	_ = cmd.RegisterFlagCompletionFunc("interface", interfaceNames)
+	_ = cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return luaformat.LibraryNames(stdlib.Files), cobra.ShellCompDirectiveDefault
+	})
 	return cmd
 }
 
@@ -65,13 +77,9 @@ func begin(g *state.Global, f *newFlags, name string) error {
 	if f.from != "" {
 		make = f.copy
 	}
-	lua, yaml, err := make(name)
+	files, err := make(name)
 	if err != nil {
 		return err
-	}
-	files := []struct{ name, text string }{{name + ".lua", lua}}
-	if yaml != "" {
-		files = append(files, struct{ name, text string }{name + ".yaml", yaml})
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(file.name); err == nil {
@@ -85,7 +93,9 @@ func begin(g *state.Global, f *newFlags, name string) error {
 		}
 		made = append(made, file.name)
 	}
-	fmt.Fprintf(g.Stdout, "made %s: run it with 'daqiri-run %s'\n", strings.Join(made, " and "), made[0])
+	last := len(made) - 1
+	list := strings.TrimPrefix(strings.Join(made[:last], ", ")+" and "+made[last], " and ")
+	fmt.Fprintf(g.Stdout, "made %s: run it with 'daqiri-run %s'\n", list, made[0])
 	return nil
 }
 
@@ -100,46 +110,78 @@ func writeNew(name, text string) error {
 }
 
 // template returns the template selected by the flags.
-func (f *newFlags) template(name string) (lua, yaml string, err error) {
+func (f *newFlags) template(name string) ([]newFile, error) {
 	base := filepath.Base(name)
-	values := []string{"NAME", base}
-	file := "socket.yaml"
+	var declared *format.Format
+	if f.format != "" {
+		var err error
+		if declared, err = findFormat(f.format); err == nil {
+			err = beside(f.format, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	from, err := f.source(declared)
+	if err != nil {
+		return nil, err
+	}
+	fill := strings.NewReplacer(append(from.values, "NAME", base, "WHAT", from.what)...).Replace
+	text, err := templates.ReadFile("template/script.lua")
+	if err != nil {
+		return nil, err
+	}
+	config, err := templates.ReadFile("template/" + from.config)
+	if err != nil {
+		return nil, err
+	}
+	if declared != nil {
+		return f.forFormat(name, from, fill(string(config)), declared)
+	}
+	return []newFile{{name + ".lua", strings.ReplaceAll(fill(string(text)), "help "+base+"'", "help NAME'")}, {name + ".yaml", fill(string(config))}}, nil
+}
+
+// source is what a new script receives.
+type source struct {
+	config string   // template of the configuration
+	what   string   // in words
+	port   string   // of datagrams; "": frames
+	values []string // for the template: pairs of a word and its value
+}
+
+// source returns what the flags select. A format's port is the default one.
+func (f *newFlags) source(declared *format.Format) (source, error) {
 	switch {
 	case len(f.interfaces) > 1:
-		return "", "", exit.Fail(exit.Usage, fmt.Errorf("--interface: the template has one interface, rx_port"))
+		return source{}, exit.Fail(exit.Usage, fmt.Errorf("--interface: the template has one interface, rx_port"))
 	case len(f.interfaces) == 1 && f.listen != "":
-		return "", "", exit.Fail(exit.Usage, fmt.Errorf("--interface and --listen exclude each other: frames of an interface, or datagrams to a port"))
+		return source{}, exit.Fail(exit.Usage, fmt.Errorf("--interface and --listen exclude each other: frames of an interface, or datagrams to a port"))
 	case len(f.interfaces) == 1:
 		device, err := knownDevice(strings.TrimPrefix(f.interfaces[0], "rx_port="))
 		if err != nil {
-			return "", "", exit.Fail(exit.Usage, err)
+			return source{}, exit.Fail(exit.Usage, err)
 		}
 		engine := "      engine: packet                    # the kernel gets the frames, too; without this line (xdp) it gets none\n"
 		if device.PCI == device.Name {
 			engine = ""
 		}
-		file, values = "raw.yaml", append(values, "WHAT", "frames of "+device.Name, "DEVICE", device.Name, "BUF_SIZE", strconv.Itoa(bufSize(device)), "ENGINE", engine)
+		return source{config: "raw.yaml", what: "frames of " + device.Name,
+			values: []string{"DEVICE", device.Name, "BUF_SIZE", strconv.Itoa(bufSize(device)), "ENGINE", engine}}, nil
 	default:
 		listen := f.listen
-		if listen == "" {
-			listen = ":7148"
+		if listen == "" && declared != nil && declared.Spec.UDPPort != 0 {
+			listen = ":" + strconv.Itoa(declared.Spec.UDPPort)
 		}
+		listen = cmp.Or(listen, ":7148")
 		host, port, err := net.SplitHostPort(strings.TrimPrefix(listen, "udp://"))
 		if err != nil {
-			return "", "", exit.Fail(exit.Usage, fmt.Errorf("--listen %s: HOST:PORT or :PORT expected", listen))
+			return source{}, exit.Fail(exit.Usage, fmt.Errorf("--listen %s: HOST:PORT or :PORT expected", listen))
 		}
 		if host == "" {
 			host = "0.0.0.0"
 		}
-		values = append(values, "WHAT", "the datagrams that come to port "+port, "HOST", host, "LISTEN", net.JoinHostPort(host, port))
+		return source{"socket.yaml", "the datagrams that come to port " + port, port, []string{"HOST", host, "LISTEN", net.JoinHostPort(host, port)}}, nil
 	}
-	fill := strings.NewReplacer(values...).Replace
-	text, err := templates.ReadFile("template/script.lua")
-	if err != nil {
-		return "", "", err
-	}
-	config, err := templates.ReadFile("template/" + file)
-	return strings.ReplaceAll(fill(string(text)), "help "+base+"'", "help NAME'"), fill(string(config)), err
 }
 
 // knownDevice looks up an interface of this machine.
@@ -163,37 +205,42 @@ func bufSize(i machine.Interface) int {
 }
 
 // copy returns a shipped script with its configuration, on the given devices.
-func (f *newFlags) copy(name string) (lua, yaml string, err error) {
+func (f *newFlags) copy(name string) ([]newFile, error) {
 	from, ok := find(f.from)
 	switch {
 	case !ok:
-		return "", "", noScript(f.from)
+		return nil, noScript(f.from)
+	case f.format != "":
+		return nil, exit.Fail(exit.Usage, fmt.Errorf("--format and --from exclude each other: a script for packets of a format, or a copy of a script"))
 	case f.listen != "":
-		return "", "", exit.Fail(exit.Usage, fmt.Errorf("--listen is the template's: set local_addr in %s.yaml", name))
+		return nil, exit.Fail(exit.Usage, fmt.Errorf("--listen is the template's: set local_addr in %s.yaml", name))
 	}
 	text, err := from.text()
 	if err != nil {
-		return "", "", exit.Fail(exit.Usage, err)
+		return nil, exit.Fail(exit.Usage, err)
 	}
 	d, err := from.describe()
 	if err != nil {
-		return "", "", exit.Fail(exit.Script, err)
+		return nil, exit.Fail(exit.Script, err)
 	}
 	base := filepath.Base(name)
 	text = strings.ReplaceAll(text, "-- "+from.path+":", "-- "+base+".lua:")
 	config := d.Configuration()
 	if config == "" {
 		if len(f.interfaces) > 0 {
-			return "", "", exit.Fail(exit.Usage, fmt.Errorf("--interface: %s opens no configuration file", f.from))
+			return nil, exit.Fail(exit.Usage, fmt.Errorf("--interface: %s opens no configuration file", f.from))
 		}
-		return text, "", nil
+		return []newFile{{name + ".lua", text}}, nil
 	}
 	data, err := fs.ReadFile(scripts.Files, config)
 	if err != nil {
-		return "", "", exit.Fail(exit.Usage, fmt.Errorf("%s: its configuration %s is not part of the program", f.from, config))
+		return nil, exit.Fail(exit.Usage, fmt.Errorf("%s: its configuration %s is not part of the program", f.from, config))
 	}
-	yaml, err = onDevices(config, string(data), f.interfaces)
-	return strings.ReplaceAll(text, `"`+config+`"`, `"`+base+`.yaml"`), yaml, err
+	yaml, err := onDevices(config, string(data), f.interfaces)
+	if err != nil {
+		return nil, err
+	}
+	return []newFile{{name + ".lua", strings.ReplaceAll(text, `"`+config+`"`, `"`+base+`.yaml"`)}, {name + ".yaml", yaml}}, nil
 }
 
 var (

@@ -25,7 +25,8 @@ func formatParts() []Part {
 	parts := []Part{
 		{Words: "A format declares the header of an application's packets: `daqiri.format` takes the table, or a file of Lua returns it " +
 			"(`daqiri.format(require \"mine\")`, `daqiri-run dissector mine.lua`). Its names are then known to conditions, columns, place rules, templates and " +
-			"changes, and `f:decode`, `f:encode`, `b:show`, `f:page` and `f:dissector` work by it. An error in a format names the field and its line."},
+			"changes, and `f:decode`, `f:encode`, `b:show`, `f:page` and `f:dissector` work by it. " +
+			"`daqiri-run new NAME --format F` begins a script that records such packets and writes their payloads as blocks, with a reader and a dissector. An error in a format names the field and its line."},
 		{Lua: formatExample},
 		{Head: "fields"},
 		{Words: "A field is `{ NAME, WIDTH, WORDS, … }`, one behind the other, from the most significant bit of the first byte on. A width is a number of " +

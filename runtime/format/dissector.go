@@ -84,14 +84,14 @@ func (f *Format) Dissector() string {
 	if title == "" {
 		title = f.label()
 	}
-	d.line("-- %s.lua: a dissector for Wireshark, made by daqiri-run from the format's declaration.", f.proto())
+	d.line("-- %s.lua: a dissector for Wireshark, made by daqiri-run from the format's declaration.", f.Protocol())
 	as := ""
 	if k := dissectorTables[f.Spec.Layer]; k.table != "" && f.Spec.UDPPort+f.Spec.Ethertype == 0 {
-		as = fmt.Sprintf(" -d %s==%s,%s", k.table, k.number, f.proto())
+		as = fmt.Sprintf(" -d %s==%s,%s", k.table, k.number, f.Protocol())
 	}
-	d.line("--   tshark -X lua_script:%s.lua%s -r FILE -V", f.proto(), as)
+	d.line("--   tshark -X lua_script:%s.lua%s -r FILE -V", f.Protocol(), as)
 	d.WriteString(dissectorHead)
-	d.line("\nlocal p = Proto(%q, %q)", f.proto(), title)
+	d.line("\nlocal p = Proto(%q, %q)", f.Protocol(), title)
 	d.fields()
 	d.values()
 	d.dissect()
@@ -99,7 +99,8 @@ func (f *Format) Dissector() string {
 	return d.String()
 }
 
-func (f *Format) proto() string { return "daqiri_" + strings.ReplaceAll(f.label(), "-", "_") }
+// Protocol returns the name of the format's protocol in Wireshark.
+func (f *Format) Protocol() string { return "daqiri_" + strings.ReplaceAll(f.label(), "-", "_") }
 
 func (d *dissector) line(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
 
@@ -123,7 +124,7 @@ func (d *dissector) fields() {
 
 // protoField returns the Lua call that creates Wireshark's ProtoField.
 func (d *dissector) protoField(r Row, name string) string {
-	abbrev := d.f.proto() + "." + name
+	abbrev := d.f.Protocol() + "." + name
 	kind, more := "uint32", ", base.DEC"
 	if r.Hex {
 		more = ", base.HEX"

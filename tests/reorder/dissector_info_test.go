@@ -14,7 +14,7 @@ import (
 const infoFormat = `return { name = "board", udp_port = 4016,
   { "magic", 16, const = 0xabcd }, { "seq", 16 }, { "kind", 8, values = { [1] = "data" } }, { "flags", "u32", base = "hex" }, { "id", "u64le", base = "hex" },
   { "temp", "i16", scale = 0.5, unit = "C" }, { "gain", "f32le", scale = 2, unit = "dB" }, { "from", "mac" }, { "blob", "bytes2" }, { "large", "u64" },
-  { "beyond", 8 } }`
+  { "beyond", 8 }, }`
 
 // TestDissectorInfo checks the column Info of Wireshark, base "hex", and that a declared port needs no option: the comment doesn't ask for one.
 // b:show prints the same.
