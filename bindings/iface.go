@@ -69,8 +69,8 @@ var interfaceType = &typeDef{
 			> local ids = rx:add_flows("dns", { dns })`},
 		{"add_rx_queue", interfaceAddQueue(true), `- queue table: with the keys of 'rx.queues[]' in a configuration
 			-> queue | failure
-			Adds a receive queue to an open session: engines loop and packet. It gets packets once a flow names it. Its 'batch_size' is at most the largest of the
-			configuration's, its 'id' 0 to 31. The counts of a deleted queue with the same 'id' and 'name' continue: the ledger has one line for both.
+			Adds a receive queue to an open session, on engines loop, packet, xdp, ibverbs and dpdk, on an interface that has one already. It gets packets once a
+			flow names it. Its 'batch_size' is at most the largest of the configuration's, its 'id' 0 to 31. '--cores' maps its 'cpu_core' as the others. The counts of a deleted queue with the same 'id' and 'name' continue: the ledger has one line for both.
 			> local region = { name = "later", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
 			> assert(s:add_region(region))
 			> local q = assert(s:interface("b"):add_rx_queue{ name = "more", id = 7, cpu_core = -1, batch_size = 8,
@@ -85,7 +85,7 @@ var interfaceType = &typeDef{
 			> i:add_tx_flows("tags", { tag })`},
 		{"add_tx_queue", interfaceAddQueue(false), `- queue table: with the keys of 'tx.queues[]' in a configuration
 			-> queue | failure
-			Adds a transmit queue, as 'i:add_rx_queue' adds a receive queue.
+			Adds a transmit queue, as 'i:add_rx_queue' adds a receive queue; engine socket can, too.
 			> local region = { name = "later_tx", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
 			> assert(s:add_region(region))
 			> local q = assert(i:add_tx_queue{ name = "more_tx", id = 7, cpu_core = -1, batch_size = 8,

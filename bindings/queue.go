@@ -94,7 +94,7 @@ var queueType = &typeDef{
 			> local b = assert(tx:alloc(8))
 			> b:fill(tpl)`},
 		{"delete", queueDelete, `-> op | failure
-			Deletes the queue: engines loop and packet, while the session is open. Packets that wait in a receive queue are dropped ('flushed'), and its handlers
+			Deletes the queue while the session is open, on the engines that can add one. Packets that wait in a receive queue are dropped ('flushed'), and its handlers
 			end; a transmit queue sends what it has. The operation ends once no burst of the queue is in use. Flows and pipes that name the queue come first, else nil,
 			'"RESOURCE_IN_USE"', text. The counts stay in the ledger and the summary.
 			> local region = { name = "passing", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }

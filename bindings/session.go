@@ -52,8 +52,8 @@ var sessionType = &typeDef{
 	methods: []entry{
 		{"add_region", sessionAddRegion, `- region table: with the keys of 'memory_regions[]' in a configuration
 			-> true | failure
-			Adds a memory region of kind 'host' or 'huge' to an open session, for queues that are added. Its memory is there when the call returns. The session's
-			engines have to be loop and packet.
+			Adds a memory region of kind 'host' or 'huge' to an open session, for queues that are added. Its memory is there when the call returns. Not in
+			sessions with AF_XDP or engine rdma, which register their memory as a whole.
 			> local region = { name = "spare", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
 			> assert(s:add_region(region))`},
 		{"after", sessionAfter, `- seconds duration: from now on

@@ -17,6 +17,12 @@ func (i Iface) JoinQueue(conf QueueConf) (Queue, error) {
 	return q, result("queue "+conf.Name, C.dq_queue_join(i.c, &c, &q.c, &d), &d)
 }
 
+// Deletable returns ErrInvalid if the queue was deleted before, and ErrNotSupported if the engine keeps it. Control thread.
+func (q Queue) Deletable() error {
+	var d C.dq_diag
+	return result("queue", C.dq_queue_deletable(q.c, &d), &d)
+}
+
 // Delete begins to delete a queue that no flow names. Errors: ErrInUse, ErrInvalid, ErrNotSupported. Control thread.
 func (q Queue) Delete() error {
 	var d C.dq_diag
@@ -27,7 +33,7 @@ func (q Queue) Delete() error {
 func (q Queue) Leave() bool { return bool(C.dq_queue_leave(q.c)) }
 
 // JoinRegion adds a region to an open session. Its memory is mapped before the return. Errors: ErrExists, ErrInvalid,
-// ErrNotSupported, and a system error without memory. Control thread.
+// ErrNotSupported, and a system error without memory or if a device can't register it. Control thread.
 func (s *Session) JoinRegion(conf RegionConf) (Region, error) {
 	var r Region
 	c, err := conf.c()
@@ -35,10 +41,7 @@ func (s *Session) JoinRegion(conf RegionConf) (Region, error) {
 		return r, err
 	}
 	var d C.dq_diag
-	if err := result("memory region "+conf.Name, C.dq_session_regions_change(s.c, &d), &d); err != nil {
-		return r, err
-	}
-	return r, result("memory region "+conf.Name, C.dq_region_join(s.c, &c, &r.c, &d), &d)
+	return r, result("memory region "+conf.Name, C.dq_session_region_join(s.c, &c, &r.c, &d), &d)
 }
 
 // Unused returns ErrInUse if a queue of the session uses the region, and ErrNotSupported if it can't be deleted. Control thread.
@@ -48,4 +51,4 @@ func (r Region) Unused(s *Session) error {
 }
 
 // Leave deletes the region and reports true once none of its buffers is in use. No queue and no stage may use it. Control thread.
-func (r Region) Leave() bool { return bool(C.dq_region_leave(r.c)) }
+func (r Region) Leave(s *Session) bool { return bool(C.dq_session_region_leave(s.c, r.c)) }

@@ -747,7 +747,7 @@ function bit.tohex(v) end
 local session = {}
 
 ---Adds a memory region of kind host or huge to an open session, for queues that are added. Its memory is there when the
----call returns. The session's engines have to be loop and packet.
+---call returns. Not in sessions with AF_XDP or engine rdma, which register their memory as a whole.
 ---
 ---```lua
 ---local region = { name = "spare", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
@@ -1184,9 +1184,10 @@ local interface = {}
 ---@return string|nil text
 function interface:add_flows(group, flows) end
 
----Adds a receive queue to an open session: engines loop and packet. It gets packets once a flow names it. Its batch_size
----is at most the largest of the configuration's, its id 0 to 31. The counts of a deleted queue with the same id and name
----continue: the ledger has one line for both.
+---Adds a receive queue to an open session, on engines loop, packet, xdp, ibverbs and dpdk, on an interface that has one
+---already. It gets packets once a flow names it. Its batch_size is at most the largest of the configuration's, its id 0 to
+---31. --cores maps its cpu_core as the others. The counts of a deleted queue with the same id and name continue: the
+---ledger has one line for both.
 ---
 ---```lua
 ---local region = { name = "later", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
@@ -1216,7 +1217,7 @@ function interface:add_rx_queue(queue) end
 ---@return string|nil text
 function interface:add_tx_flows(group, flows) end
 
----Adds a transmit queue, as i:add_rx_queue adds a receive queue.
+---Adds a transmit queue, as i:add_rx_queue adds a receive queue; engine socket can, too.
 ---
 ---```lua
 ---local region = { name = "later_tx", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }
@@ -1751,10 +1752,10 @@ local queue = {}
 ---@return string|nil text
 function queue:alloc(n) end
 
----Deletes the queue: engines loop and packet, while the session is open. Packets that wait in a receive queue are dropped
----(flushed), and its handlers end; a transmit queue sends what it has. The operation ends once no burst of the queue is in
----use. Flows and pipes that name the queue come first, else nil, "RESOURCE_IN_USE", text. The counts stay in the ledger
----and the summary.
+---Deletes the queue while the session is open, on the engines that can add one. Packets that wait in a receive queue are
+---dropped (flushed), and its handlers end; a transmit queue sends what it has. The operation ends once no burst of the
+---queue is in use. Flows and pipes that name the queue come first, else nil, "RESOURCE_IN_USE", text. The counts stay in
+---the ledger and the summary.
 ---
 ---```lua
 ---local region = { name = "passing", kind = "host", affinity = 0, num_bufs = 512, buf_size = 2048 }

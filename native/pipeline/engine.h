@@ -68,6 +68,16 @@ typedef struct dqi_pair_ops {
     int (*read)(dq_iface *i, uint32_t conn, dq_queue_pair *ours);
 } dqi_pair_ops;
 
+// Memory regions that come and go while the session is open.
+typedef struct dqi_region_ops {
+    // Whether region r can be deleted, or one can be added (r NULL): DQ_OK, or NOT_SUPPORTED with the reason.
+    int (*change)(const dq_iface *i, const dq_region *r, dq_diag *diag);
+    // Registers a region with the interface's device before any queue uses it, and ends that when none of its
+    // buffers is in use. Both NULL: there is nothing to register.
+    int (*join)(dq_iface *i, const dq_region *r, dq_diag *diag);
+    void (*leave)(dq_iface *i, const dq_region *r);
+} dqi_region_ops;
+
 // Operations of an engine. Calls on one interface never overlap, except rx, tx and arm on different queues.
 struct dqi_engine_ops {
     const char *name;
@@ -94,6 +104,8 @@ struct dqi_engine_ops {
     // Opens a queue added to an interface that is open, before any poller or classifier sees it. NULL: the
     // engine opens queues with the interface only.
     int (*queue_open)(dq_queue *q, dq_diag *diag);
+    // Whether a queue can be deleted: DQ_OK, or NOT_SUPPORTED with the reason. NULL: each can.
+    int (*queue_deletable)(const dq_queue *q, dq_diag *diag);
     // Whether a queue being deleted has no packet left inside the engine. Any thread. NULL: held alone
     // decides.
     bool (*queue_empty)(const dq_queue *q);
@@ -144,6 +156,7 @@ struct dqi_engine_ops {
     const dqi_conn_ops *conns;
     const dqi_rma_ops *rma;
     const dqi_pair_ops *pairs;
+    const dqi_region_ops *regions; // NULL: no memory is registered, regions come and go freely
 };
 
 // The engines of this build, terminated by NULL (engine/engines.c).

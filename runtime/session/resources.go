@@ -59,7 +59,7 @@ func (s *Session) DeleteRegion(name string) (*Op, error) {
 		return nil, err
 	}
 	s.change(func() { s.regions = slices.DeleteFunc(slices.Clone(s.regions), func(x *Region) bool { return x == r }) })
-	return s.await("memory region "+name, "regions", r.native.Leave)
+	return s.await("memory region "+name, "regions", func() bool { return r.native.Leave(s.native) })
 }
 
 // AddQueue adds a queue to an interface of an open session; a receive queue gets packets once a flow names it. Errors: ErrExists, ErrInvalid,
@@ -116,6 +116,9 @@ func (q *Queue) Delete() (*Op, error) {
 	defer s.leave()
 	if q.stage != nil || q.deleted.Load() {
 		return nil, q.named(invalid("it was deleted before, or is a stage's"))
+	}
+	if err := q.native.Deletable(); err != nil { // before its taps end
+		return nil, q.named(err)
 	}
 	if err := q.unused(); err != nil {
 		return nil, q.named(err)

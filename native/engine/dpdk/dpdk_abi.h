@@ -12,7 +12,7 @@
 #include "pipeline/queue.h"
 #include "pipeline/session.h"
 
-#define DQI_DPDK_ABI   12
+#define DQI_DPDK_ABI   13
 #define DQI_DPDK_ENTRY "dqi_dpdk_entry"
 
 // Values that must be equal on both sides.

@@ -118,11 +118,13 @@ static bool dpdk_reaches_gpu(const dq_iface *i, const dq_queue *q, uint32_t seg,
 // ---- receive ----------------------------------------------------------------------------------------------
 
 // Fast path without rules and responder: all packets belong to the only queue and go from the device directly
-// into its burst.
+// into its burst. The lock is for a queue that is being added and reads the device queue, too.
 static int receive_straight(dqi_port *p, dq_queue *q, dq_burst *b, uint32_t room) {
     uint64_t had = b->bytes;
     b->queue = q;
+    if (!dqi_try_lock(&p->queues[0].busy)) return 0;
     uint32_t n = driver->receive(p, b, room);
+    dqi_unlock(&p->queues[0].busy);
     if (n == 0) return 0;
     uint64_t bytes = b->bytes - had;
     dqi_add_shared(&p->c.in, n);
@@ -146,7 +148,8 @@ static void look_again(dq_queue *q, int n, int64_t now) {
 
 static int dpdk_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     dqi_port *p = dqi_port_of(q->iface);
-    bool plain = p->direct && room > 0 && !dqi_responder_of(q->iface) && !dqi_flows_any(&p->flows) &&
+    bool alone = q->iface->n_rx == 1 && q == q->iface->rx[0]; // a queue being added is not listed yet
+    bool plain = p->direct && alone && room > 0 && !dqi_responder_of(q->iface) && !dqi_flows_any(&p->flows) &&
                  !q->iface->conf.flow_isolation && !dqi_flows_drops(&p->flows);
     int n = plain ? receive_straight(p, q, *b, room) : 0;
     int64_t now = n > 0 ? (*b)->ts[(*b)->n - (uint32_t)n] : dq_now(q->session);

@@ -14,8 +14,6 @@ static int open_packet(dq_iface *i, dq_diag *diag) {
 const dqi_engine_ops dqi_engine_packet = {
     .name = "packet",
     .open = open_packet,
-    .queue_open = dqi_eth_queue_open,
-    .queue_close = dqi_eth_queue_close,
     .rx = dqi_eth_rx,
     DQI_DEVICE_OPS,
 };

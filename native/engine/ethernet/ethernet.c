@@ -59,7 +59,29 @@ static int open_queues(dq_iface *i, dq_diag *diag) {
     return err;
 }
 
-// A queue that is added later reads the device queues of the open, as all queues do.
+// Returns the index of a receive queue of the open session, which may not be listed yet.
+static uint32_t index_of(const dq_queue *q) {
+    uint32_t k = 0;
+    while (k < q->iface->n_rx && q->iface->rx[k] != q)
+        k++;
+    return k;
+}
+
+// Opens a device queue of q's own, where the driver can.
+static int open_own(dqi_port *p, dq_queue *q, dq_diag *diag) {
+    dqi_port_queue *l = &p->queues[index_of(q)];
+    if (!p->driver->rx_open || l->index < p->n_queues) return DQ_OK; // that of the open was not closed
+    if (!l->batch) l->batch = calloc(1, sizeof *l->batch);
+    if (!l->batch) return no_memory(p->iface, diag);
+    int err = p->driver->rx_open(l, q, diag);
+    if (err == DQ_OK)
+        ((dqi_eth_queue *)q->engine)->own = l;
+    else
+        p->driver->rx_close(l);
+    return err;
+}
+
+// A queue that is added later also reads the device queues of the open, as all queues do.
 int dqi_eth_queue_open(dq_queue *q, dq_diag *diag) {
     dqi_port *p = dqi_port_of(q->iface);
     if (q->conf.dir == DQ_TX) return p->driver->tx_open(q, diag);
@@ -70,20 +92,45 @@ int dqi_eth_queue_open(dq_queue *q, dq_diag *diag) {
             "to read; hint: give the configuration one",
             q->iface->conf.name, q->conf.name, q->iface->ops->name);
     int err = open_queue(q, diag);
+    if (err == DQ_OK && (err = open_own(p, q, diag)) != DQ_OK) close_queue(q);
     if (err != DQ_OK) return err;
     dqi_eth_queue *r = q->engine;
     for (uint32_t l = 0; l < p->n_queues; l++)
         r->order[l] = (uint8_t)((q->conf.id + l) % p->n_queues);
     q->rx.stamping = p->stamps;
+    if (p->driver->rx_added) p->driver->rx_added(p);
     return DQ_OK;
 }
 
 void dqi_eth_queue_close(dq_queue *q) {
-    if (q->conf.dir == DQ_RX)
-        close_queue(q);
-    else
-        dqi_port_of(q->iface)->driver->tx_close(q);
+    const dqi_port_driver *d = dqi_port_of(q->iface)->driver;
+    if (q->conf.dir == DQ_TX) {
+        if (d->tx_close) d->tx_close(q);
+        return;
+    }
+    dqi_port_queue *own = ((dqi_eth_queue *)q->engine)->own;
+    if (own) d->rx_close(own);
+    close_queue(q);
 }
+
+// ---- regions that come and go -----------------------------------------------------------------------------
+
+static int change_region(const dq_iface *i, const dq_region *r, dq_diag *diag) {
+    const dqi_region_ops *ops = dqi_port_of(i)->driver->regions;
+    return ops ? ops->change(i, r, diag) : DQ_OK;
+}
+
+static int join_region(dq_iface *i, const dq_region *r, dq_diag *diag) {
+    const dqi_region_ops *ops = dqi_port_of(i)->driver->regions;
+    return ops && ops->join ? ops->join(i, r, diag) : DQ_OK;
+}
+
+static void leave_region(dq_iface *i, const dq_region *r) {
+    const dqi_region_ops *ops = dqi_port_of(i)->driver->regions;
+    if (ops && ops->leave) ops->leave(i, r);
+}
+
+const dqi_region_ops dqi_eth_regions = {.change = change_region, .join = join_region, .leave = leave_region};
 
 static int open_device_queues(dqi_port *p, dq_diag *diag) {
     for (uint32_t l = 0; l < p->n_queues; l++) {
@@ -215,6 +262,7 @@ int dqi_eth_arm(dq_queue *q, struct pollfd *fds, int max) {
     if (q->conf.dir == DQ_TX) return p->driver->arm_tx ? p->driver->arm_tx(q, fds, max) : 0;
     const dqi_eth_queue *r = q->engine;
     int n = 0;
+    if (r->own && q->rx.n_pipes > 0 && max > 0) n = p->driver->arm_rx(r->own, q, fds, max);
     for (uint32_t k = 0; k < p->n_queues && q->rx.n_pipes > 0 && n < max; k++)
         n += p->driver->arm_rx(&p->queues[r->order[k]], q, fds + n, max - n);
     return n;

@@ -68,8 +68,8 @@ typedef struct dqi_port_queue {
 struct dqi_port {
     dq_iface *iface;
     const dqi_port_driver *driver;
-    void *state; // owned by the driver
-    uint32_t n_queues;
+    void *state;       // owned by the driver
+    uint32_t n_queues; // of the open; those of queues that are added follow, some of them closed (state NULL)
     dqi_port_queue queues[DQ_MAX_QUEUES];
     dqi_flows flows; // software classifier
     bool filters;    // on an isolated interface the driver returns no frame that no rule matches
@@ -98,10 +98,19 @@ struct dqi_port_driver {
     int (*start)(dqi_port *p, dq_diag *diag); // enables reception; optional
     void (*stop)(dqi_port *p);                // ends reception; received frames stay readable; optional
     void (*close)(dqi_port *p);               // works on a half-open port; restores the device's settings
-    // Open and close the device's part of a transmit queue that is added and deleted after the open. NULL:
-    // the driver opens queues with the port only.
+    // Open and close the device's part of a transmit queue that is added and deleted after the open. tx_close
+    // NULL: there is nothing to close.
     int (*tx_open)(dq_queue *q, dq_diag *diag);
     void (*tx_close)(dq_queue *q);
+    // Open and close a device queue of its own for a receive queue that is added and deleted after the open.
+    // Its index is that of the queue, its poller alone reads it. NULL: the queue reads those of the open
+    // only.
+    int (*rx_open)(dqi_port_queue *l, dq_queue *q, dq_diag *diag);
+    void (*rx_close)(dqi_port_queue *l);
+    // A receive queue was added after the open: buffers of the device queues may go to it. NULL: the driver
+    // passes on none, or all of them return to it.
+    void (*rx_added)(dqi_port *p);
+    const dqi_region_ops *regions; // as in dqi_engine_ops
     // Reads at most max pieces (whole frames only) of a device queue; returns their number. The caller has
     // locked the device queue and calls release before the next read. Unusable frames (truncated or
     // coalesced) are counted here, in p->c.in and p->c.dropped, with dqi_add_shared. Never blocks.
@@ -147,7 +156,8 @@ void dqi_eth_drop_rest(dq_queue *q);
 int dqi_eth_arm(dq_queue *q, struct pollfd *fds, int max);
 uint64_t dqi_eth_held(dq_queue *q);
 int64_t dqi_eth_flush(dq_queue *q);
-int64_t dqi_eth_flush_inbox(dq_queue *q); // as dqi_eth_flush, without reading the device queues
+int64_t dqi_eth_flush_inbox(dq_queue *q);    // as dqi_eth_flush, without reading the device queues
+extern const dqi_region_ops dqi_eth_regions; // those of the driver
 int dqi_eth_lines(dq_iface *i, dq_line *l, int max);
 void dqi_eth_refresh(dq_iface *i);
 extern const dqi_flow_ops dqi_eth_flows;
@@ -162,7 +172,8 @@ extern const dqi_link_ops dqi_eth_link, dqi_eth_groups; // dqi_eth_groups: only 
 // Operations of engines that serve devices.
 #define DQI_DEVICE_OPS                                                                                       \
     DQI_FRAME_OPS, .reap = dqi_eth_reap, .drop_rest = dqi_eth_drop_rest, .arm = dqi_eth_arm,                 \
-                   .flush = dqi_eth_flush, .refresh = dqi_eth_refresh
+                   .flush = dqi_eth_flush, .refresh = dqi_eth_refresh, .queue_open = dqi_eth_queue_open,     \
+                   .queue_close = dqi_eth_queue_close, .regions = &dqi_eth_regions
 // Adds a note to the report for each transmit queue whose buffers hold frames longer than the MTU of the
 // port's network device, with the command that raises it. The program changes no settings of network devices.
 void dqi_eth_note_mtu(const dqi_port *p, uint32_t mtu);

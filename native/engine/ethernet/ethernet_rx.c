@@ -398,6 +398,7 @@ int dqi_eth_rx(dq_queue *q, dq_burst **b, uint32_t room) {
     const dqi_eth_queue *r = q->engine;
     bool busy = false;
     uint32_t total = take_inbox(q, b, room);
+    if (r->own && total < room) total += look(r->own, q, b, room - total, &busy);
     for (uint32_t k = 0; k < p->n_queues && total < room; k++)
         total += look(&p->queues[r->order[k]], q, b, room - total, &busy);
     if (total == 0 && busy) q->next_ns = 0; // more frames may be waiting
@@ -410,6 +411,8 @@ static bool drain(dq_queue *q) {
     dqi_port *p = dqi_port_of(q->iface);
     dq_burst *none = NULL;
     bool busy = false;
+    dqi_port_queue *own = ((dqi_eth_queue *)q->engine)->own;
+    if (own) look(own, q, &none, 0, &busy);
     for (uint32_t k = 0; k < p->n_queues; k++)
         look(&p->queues[k], q, &none, 0, &busy);
     return busy;

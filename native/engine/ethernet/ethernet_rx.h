@@ -10,7 +10,8 @@
 // Receive queue of a port.
 typedef struct dqi_eth_queue {
     dqi_inbox box;
-    uint8_t order[DQ_MAX_QUEUES]; // device queues in polling order: its own first
+    uint8_t order[DQ_MAX_QUEUES]; // device queues of the open in polling order: its own first
+    dqi_port_queue *own;          // of a queue that was added: the device queue that it alone reads; NULL
 } dqi_eth_queue;
 
 // Working memory for the classification of a device queue's frames, protected by the device queue lock. Frame

@@ -146,13 +146,24 @@ static bool is_received(const dq_iface *i, const dq_region *g) {
     return has;
 }
 
+// Registers the k-th region of the session.
+static int register_one(dqi_port *p, uint32_t k, dq_diag *diag) {
+    vraw_port *v = p->state;
+    const dq_iface *i = p->iface;
+    vb_mr *mr = NULL;
+    int err = dqi_verbs_register(v->pd, i->session->core.regions[k], VB_ACCESS_LOCAL_WRITE, i->conf.name, &mr,
+                                 diag);
+    v->mrs[k] = mr;
+    return err;
+}
+
 static int register_all(dqi_port *p, dq_diag *diag) {
     vraw_port *v = p->state;
     dq_session *s = p->iface->session;
     for (uint32_t k = 0; k < s->core.n_regions; k++) {
         const dq_region *g = s->core.regions[k];
         if (!g->cpu && !is_received(p->iface, g)) continue;
-        int err = dqi_verbs_register(v->pd, g, VB_ACCESS_LOCAL_WRITE, p->iface->conf.name, &v->mrs[k], diag);
+        int err = register_one(p, k, diag);
         if (err != DQ_OK) return err;
         if (!g->cpu)
             dqi_note(s,
@@ -166,10 +177,43 @@ static int register_all(dqi_port *p, dq_diag *diag) {
 uint32_t vraw_lkey(const dqi_port *p, uint64_t off) {
     const vraw_port *v = p->state;
     const dq_session *s = p->iface->session;
-    for (uint32_t k = 0; k < s->core.n_regions; k++)
-        if (v->mrs[k] && dqi_region_has(s->core.regions[k], off)) return v->mrs[k]->lkey;
+    for (uint32_t k = 0; k < s->core.n_regions; k++) {
+        const vb_mr *mr = atomic_load_explicit(&v->mrs[k], memory_order_acquire);
+        if (mr && dqi_region_has(s->core.regions[k], off)) return mr->lkey;
+    }
     return 0;
 }
+
+static uint32_t index_of(const dq_session *s, const dq_region *r) {
+    uint32_t k = 0;
+    while (s->core.regions[k] != r)
+        k++;
+    return k;
+}
+
+static int change_region(const dq_iface *i, const dq_region *r, dq_diag *diag) {
+    const dqi_port *p = dqi_port_of(i);
+    for (uint32_t l = 0; l < DQ_MAX_QUEUES; l++)
+        if (r && vraw_posts(&p->queues[l], r))
+            return dqi_fail(
+                diag, DQ_NOT_SUPPORTED,
+                "interface %s: region %s: device queue %u has its buffers posted until the session "
+                "ends",
+                i->conf.name, r->conf.name, l);
+    return DQ_OK;
+}
+
+static int join_region(dq_iface *i, const dq_region *r, dq_diag *diag) {
+    return register_one(dqi_port_of(i), index_of(i->session, r), diag);
+}
+
+static void leave_region(dq_iface *i, const dq_region *r) {
+    vraw_port *v = dqi_port_of(i)->state;
+    vb_mr *mr = atomic_exchange(&v->mrs[index_of(i->session, r)], NULL);
+    if (mr) vb.dereg_mr(mr);
+}
+
+const dqi_region_ops vraw_regions = {.change = change_region, .join = join_region, .leave = leave_region};
 
 // Returns the port's out-of-buffer counter of its driver (mlx5, mlx4); 0: not available.
 static uint64_t no_buffer(const vraw_port *v) {

@@ -17,7 +17,7 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     int err = vraw_device_open(p, diag);
     for (uint32_t k = 0; err == DQ_OK && k < i->n_rx; k++) {
         p->n_queues = k + 1;
-        err = vraw_rx_open(p, &p->queues[k], diag);
+        err = vraw_rx_open(&p->queues[k], i->rx[k], diag);
     }
     for (uint32_t k = 0; err == DQ_OK && k < i->n_tx; k++)
         err = vraw_tx_open(p, i->tx[k], diag);
@@ -31,8 +31,8 @@ static int port_open(dqi_port *p, dq_diag *diag) {
 }
 
 static int port_start(dqi_port *p, dq_diag *diag) {
-    for (uint32_t k = 0; k < p->n_queues; k++)
-        vraw_fill(&p->queues[k]);
+    for (uint32_t k = 0; k < DQ_MAX_QUEUES; k++)
+        if (p->queues[k].state) vraw_fill(&p->queues[k]);
     return vraw_steer_start(p, diag);
 }
 
@@ -40,14 +40,28 @@ static void port_close(dqi_port *p) {
     vraw_port *v = p->state;
     if (!v) return;
     if (v->calls) vraw_steer_stop(p);
-    for (uint32_t k = 0; k < p->n_queues; k++)
-        vraw_rx_close(p, &p->queues[k]);
+    for (uint32_t k = 0; k < DQ_MAX_QUEUES; k++)
+        vraw_rx_close(&p->queues[k]);
     for (uint32_t k = 0; k < p->iface->n_tx; k++)
         vraw_tx_close(p->iface->tx[k]);
     vraw_device_close(v);
     free(v->rules);
     free(v);
     p->state = NULL;
+}
+
+// Opens a device queue for a receive queue that is added; a started interface receives at once.
+static int rx_open(dqi_port_queue *l, dq_queue *q, dq_diag *diag) {
+    const vraw_port *v = l->port->state;
+    int err = vraw_rx_open(l, q, diag);
+    if (err == DQ_OK && v->started) vraw_fill(l);
+    return err;
+}
+
+static int tx_open(dq_queue *q, dq_diag *diag) {
+    int err = vraw_tx_open(dqi_port_of(q->iface), q, diag);
+    if (err != DQ_OK) vraw_tx_close(q);
+    return err;
 }
 
 static int mac(const dqi_port *p, uint8_t out[6]) {
@@ -66,6 +80,12 @@ static const dqi_port_driver driver = {
     .read = vraw_read,
     .release = vraw_release,
     .tx = vraw_send,
+    .tx_open = tx_open,
+    .tx_close = vraw_tx_close,
+    .rx_open = rx_open,
+    .rx_close = vraw_rx_close,
+    .rx_added = vraw_share,
+    .regions = &vraw_regions,
     .reap = vraw_reap,
     .drop_rest = vraw_drop_rest,
     .held = vraw_held,

@@ -80,7 +80,7 @@ typedef struct vraw_port {
     uint32_t mtu;    // MTU of netdev; 0: unknown
     uint32_t frame;  // longest frame in bytes, without FCS
     uint8_t mac[6];
-    vb_mr *mrs[DQI_MAX_REGIONS];
+    vb_mr *_Atomic mrs[DQI_MAX_REGIONS]; // of the session's regions; NULL: not registered
     bool started;
     bool isolates;              // isolation by the device: unmatched frames go to the kernel
     const vb_context_ex *calls; // flow steering; NULL: not supported
@@ -104,6 +104,7 @@ const char *vraw_cannot_split(const vraw_port *v, const dq_iface *i, const dq_qu
 void vraw_device_close(vraw_port *v);
 // Returns the local key for this arena offset; 0: not registered.
 uint32_t vraw_lkey(const dqi_port *p, uint64_t off);
+extern const dqi_region_ops vraw_regions;
 // Create a completion queue of n entries with a channel, and a queue pair that is ready to send and receive.
 int vraw_cq_open(const dqi_port *p, vraw_cq *q, uint32_t n);
 int vraw_qp_open(const dqi_port *p, vb_qp_init_attr *a, vb_qp **out);
@@ -119,9 +120,13 @@ void vraw_look(dqi_port *p, dq_queue *q);
 
 // ---- rx.c, tx.c, steer.c ----------------------------------------------------------------------------------
 
-int vraw_rx_open(dqi_port *p, dqi_port_queue *l, dq_diag *diag);
-void vraw_rx_close(dqi_port *p, dqi_port_queue *l);
+int vraw_rx_open(dqi_port_queue *l, dq_queue *q, dq_diag *diag);
+void vraw_rx_close(dqi_port_queue *l);
 void vraw_fill(dqi_port_queue *l);
+// Whether the device queue posts buffers of the region.
+bool vraw_posts(const dqi_port_queue *l, const dq_region *r);
+// Makes each device queue that passes on its buffers keep some, as several receive queues take them.
+void vraw_share(dqi_port *p);
 uint32_t vraw_read(dqi_port_queue *l, dqi_piece *out, uint32_t max);
 void vraw_release(dqi_port_queue *l);
 int vraw_arm_rx(dqi_port_queue *l, dq_queue *q, struct pollfd *fds, int max);

@@ -33,12 +33,13 @@ static int open_places(dqi_port *p, vraw_rx *x) {
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 // Selects the queue's regions for direct reception if possible.
-static void take_parts(dqi_port *p, dqi_port_queue *l, vraw_rx *x) {
+static void take_parts(dqi_port_queue *l, dq_queue *q, vraw_rx *x) {
+    dqi_port *p = l->port;
     const vraw_port *v = p->state;
     const dq_iface *i = p->iface;
-    dq_queue *q = i->rx[l->index];
+    bool later = l->index >= p->n_queues; // then it is not the only one
     bool whole = q->conf.n_regions == 1 && v->attr.max_sge >= 2;
-    bool split = q->conf.n_regions > 1 && !vraw_cannot_split(v, i, q);
+    bool split = q->conf.n_regions > 1 && !later && !vraw_cannot_split(v, i, q);
     if (!whole && !split) return;
     x->n_parts = q->conf.n_regions;
     for (uint32_t s = 0; s < x->n_parts; s++) {
@@ -52,14 +53,15 @@ static void take_parts(dqi_port *p, dqi_port_queue *l, vraw_rx *x) {
     p->direct = true;
 }
 
-int vraw_rx_open(dqi_port *p, dqi_port_queue *l, dq_diag *diag) {
+int vraw_rx_open(dqi_port_queue *l, dq_queue *q, dq_diag *diag) {
+    dqi_port *p = l->port;
     const vraw_port *v = p->state;
     const dq_iface *i = p->iface;
     vraw_rx *x = calloc(1, sizeof *x);
     if (!x) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
     l->state = x;
     x->most = least(VRAW_DEPTH, (uint32_t)v->attr.max_qp_wr);
-    take_parts(p, l, x);
+    take_parts(l, q, x);
     if (x->most == 0) x->most = 1;
     int err = open_places(p, x);
     if (err == 0) err = vraw_cq_open(p, &x->cq, VRAW_DEPTH);
@@ -81,9 +83,11 @@ static void free_slot(const dqi_port *p, const vraw_rx *x, uint32_t k) {
         dqi_bufs_free(p->iface->session, &x->ids[s][k], 1);
 }
 
-void vraw_rx_close(dqi_port *p, dqi_port_queue *l) {
+void vraw_rx_close(dqi_port_queue *l) {
+    const dqi_port *p = l->port;
     vraw_rx *x = l->state;
     l->state = NULL;
+    l->region = NULL;
     if (!x) return;
     if (x->qp) vb.destroy_qp(x->qp); // ends the device's writes
     for (; x->head != x->tail; x->head++)
@@ -159,6 +163,23 @@ void vraw_fill(dqi_port_queue *l) {
     if (!q || x->broken || x->tail - x->head >= x->most / 2 || q->next_ns == 0) return;
     int64_t then = dq_now(q->session) + LOOK_AGAIN_NS; // the pool does not notify
     if (then < q->next_ns) q->next_ns = then;
+}
+
+bool vraw_posts(const dqi_port_queue *l, const dq_region *r) {
+    const vraw_rx *x = l->state;
+    bool has = false;
+    for (uint32_t s = 0; x && s < x->n_parts; s++)
+        has |= x->parts[s] == r;
+    return has;
+}
+
+void vraw_share(dqi_port *p) {
+    for (uint32_t l = 0; l < p->n_queues; l++) {
+        vraw_rx *x = p->queues[l].state;
+        dqi_lock(&p->queues[l].busy);
+        if (x->n_parts == 1) x->reserve = x->most / 4;
+        dqi_unlock(&p->queues[l].busy);
+    }
 }
 
 // ---- frames -----------------------------------------------------------------------------------------------

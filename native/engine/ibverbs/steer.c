@@ -117,7 +117,8 @@ static vb_qp *queue_pair(const dqi_port *p, uint16_t id) {
     uint32_t k = 0;
     while (k < p->iface->n_rx && p->iface->rx[k]->conf.id != id)
         k++;
-    return k < p->n_queues ? ((const vraw_rx *)p->queues[k].state)->qp : NULL;
+    const vraw_rx *x = k < p->iface->n_rx ? p->queues[k].state : NULL;
+    return x ? x->qp : NULL;
 }
 
 static void take_out(const vraw_port *v, vraw_rule *r) {

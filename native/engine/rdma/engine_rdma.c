@@ -224,6 +224,16 @@ static const dqi_pair_ops pairs = {
     .read = dqi_rdma_pair_read,
 };
 
+static int change_region(const dq_iface *i, const dq_region *r, dq_diag *diag) {
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "interface %s: region%s%s: engine rdma registers the regions of the configuration with its "
+        "device, until the session ends",
+        i->conf.name, r ? " " : "", r ? r->conf.name : "s can't be added");
+}
+
+static const dqi_region_ops regions = {.change = change_region};
+
 const dqi_engine_ops dqi_engine_rdma = {
     .name = "rdma",
     .payload = true,
@@ -246,4 +256,5 @@ const dqi_engine_ops dqi_engine_rdma = {
     .conns = &conns,
     .rma = &rma,
     .pairs = &pairs,
+    .regions = &regions,
 };

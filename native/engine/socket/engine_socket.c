@@ -96,7 +96,7 @@ static int open_queues(dqi_sock *s, dq_diag *diag) {
     for (uint32_t k = 0; k < s->iface->n_rx && err == DQ_OK; k++)
         err = dqi_sock_open_rx(s, k, diag);
     for (uint32_t k = 0; k < s->iface->n_tx && err == DQ_OK; k++)
-        err = dqi_sock_open_tx(s, k, diag);
+        err = dqi_sock_open_tx(s, s->iface->tx[k], k, diag);
     if (err == DQ_OK && s->iface->n_rx == 0 && !dqi_sock_is_udp(s))
         err = dqi_reactor_init(&s->idle, s, s->iface->tx[0]);
     return err;
@@ -464,6 +464,8 @@ const dqi_engine_ops dqi_engine_socket = {
     .align = 64,
     .claim = dqi_gro_claim,
     .open = open_socket,
+    .queue_open = dqi_sock_queue_open,
+    .queue_deletable = dqi_sock_queue_deletable,
     .stop = stop,
     .close = close_socket,
     .rx = rx,

@@ -25,9 +25,13 @@ int dqi_sock_bind_fd(int fd, const dqi_sockaddr *a);
 
 // ---- socket_queue.c: control thread -----------------------------------------------------------------------
 
-// Create the engine state of the k-th queue in q->engine; the close frees a partial one after a failure.
+// Create the engine state of a queue in q->engine, k-th of its direction; the close frees a partial one after
+// a failure. A transmit queue that was deleted keeps its state, and uses it again.
 int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag);
-int dqi_sock_open_tx(dqi_sock *s, uint32_t k, dq_diag *diag);
+int dqi_sock_open_tx(dqi_sock *s, dq_queue *q, uint32_t k, dq_diag *diag);
+// See dqi_engine_ops.queue_open and queue_deletable.
+int dqi_sock_queue_open(dq_queue *q, dq_diag *diag);
+int dqi_sock_queue_deletable(const dq_queue *q, dq_diag *diag);
 void dqi_sock_close_rx(dq_queue *q);
 void dqi_sock_close_tx(dq_queue *q);
 

@@ -1,5 +1,8 @@
 // socket_queue.c: resources of a socket queue besides its sockets: the stock of buffers and the arrays for
-// system calls, allocated at the open. Control thread.
+// system calls. Control thread.
+//
+// Transmit queues come and go while the interface is open: they send on its sockets, whichever these are.
+// Receive queues do not: each has a socket of its own, among which the kernel divides the peers.
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "engine/socket/socket_conn.h"
@@ -59,8 +62,7 @@ int dqi_sock_open_rx(dqi_sock *s, uint32_t k, dq_diag *diag) {
                                    name, q->conf.name, dq_err_name(err));
 }
 
-int dqi_sock_open_tx(dqi_sock *s, uint32_t k, dq_diag *diag) {
-    dq_queue *q = s->iface->tx[k];
+int dqi_sock_open_tx(dqi_sock *s, dq_queue *q, uint32_t k, dq_diag *diag) {
     dqi_sock_tx *t = calloc(1, sizeof *t);
     q->engine = t;
     if (t) {
@@ -79,6 +81,48 @@ int dqi_sock_open_tx(dqi_sock *s, uint32_t k, dq_diag *diag) {
     }
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: queue %s: no memory", s->iface->conf.name,
                     q->conf.name);
+}
+
+// Uses the state of a deleted queue for the next one of its id. What the earlier one sent is settled, which
+// connections that are ending may still have to read.
+static void open_again(dqi_sock_tx *t, const dq_queue *q) {
+    atomic_store(&t->conn.base, atomic_load(&t->conn.settled));
+    t->blocked_fd = -1;
+    t->stays = 0;
+    t->backlogs.packets_cap = q->conf.regions[0]->conf.num_bufs;
+}
+
+int dqi_sock_queue_open(dq_queue *q, dq_diag *diag) {
+    dqi_sock *s = q->iface->engine;
+    if (q->conf.dir == DQ_RX)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "interface %s: queue %s: a receive queue of sockets can't be added: the kernel divides "
+            "the peers among the sockets of the open, and would give some to another queue; hint: "
+            "transmit queues can, and s:pipe can divide the packets of a queue",
+            q->iface->conf.name, q->conf.name);
+    if (q->engine) {
+        open_again(q->engine, q);
+        return DQ_OK;
+    }
+    int err = dqi_sock_open_tx(s, q, q->iface->n_tx, diag);
+    if (err != DQ_OK)
+        dqi_sock_close_tx(q);
+    else if (s->n_base > 0)
+        ((dqi_sock_tx *)q->engine)->base = s->base[q->iface->n_tx % s->n_base];
+    return err;
+}
+
+int dqi_sock_queue_deletable(const dq_queue *q, dq_diag *diag) {
+    const dqi_sock *s = q->iface->engine;
+    const char *why = q->conf.dir == DQ_RX ? "peers belong to the socket of a receive queue"
+                      : s->idle.queue == q
+                          ? "its thread serves the connections of the interface, which has no "
+                            "receive queue"
+                          : NULL;
+    return why ? dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: queue %s can't be deleted: %s",
+                          q->iface->conf.name, q->conf.name, why)
+               : DQ_OK;
 }
 
 void dqi_sock_close_rx(dq_queue *q) {

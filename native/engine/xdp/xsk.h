@@ -122,6 +122,8 @@ dq_xdp *xsk_given(const dq_iface *i);
 int xsk_make_plan(const dq_iface *i, xsk_port *x, dq_diag *diag);
 // Assigns a region to each socket and its device queue.
 void xsk_settle(dqi_port *p, xsk_port *x);
+// Makes each device queue that passes on its buffers keep some, as several receive queues take them.
+void xsk_share(dqi_port *p);
 // Sets p->direct and p->copy, and reports where frames are placed.
 void xsk_report_direct(dqi_port *p, const xsk_port *x);
 

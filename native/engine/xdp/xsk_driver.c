@@ -140,14 +140,29 @@ static int check_program(const dq_iface *i, uint32_t n_queues, dq_diag *diag) {
     return DQ_OK;
 }
 
-static int open_queues(const dq_iface *i, xsk_port *x, dq_diag *diag) {
-    for (uint32_t k = 0; k < i->n_tx; k++) {
-        xsk_tx *t = calloc(1, sizeof *t);
-        if (!t) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", i->conf.name);
-        t->socket = &x->sockets[k % x->n];
-        i->tx[k]->engine = t;
-    }
+// Assigns a transmit queue to the k-th socket, modulo their number. Queues share sockets.
+static int open_tx(dq_queue *q, xsk_port *x, uint32_t k, dq_diag *diag) {
+    xsk_tx *t = calloc(1, sizeof *t);
+    if (!t) return dqi_fail(diag, DQ_ESYS - ENOMEM, "interface %s: no memory", q->iface->conf.name);
+    t->socket = &x->sockets[k % x->n];
+    q->engine = t;
     return DQ_OK;
+}
+
+static int open_queues(const dq_iface *i, xsk_port *x, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t k = 0; k < i->n_tx && err == DQ_OK; k++)
+        err = open_tx(i->tx[k], x, k, diag);
+    return err;
+}
+
+static int xsk_tx_open(dq_queue *q, dq_diag *diag) {
+    return open_tx(q, dqi_port_of(q->iface)->state, q->conf.id, diag);
+}
+
+static void xsk_tx_close(dq_queue *q) {
+    free(q->engine);
+    q->engine = NULL;
 }
 
 static int open_device_queues(dqi_port *p, xsk_port *x, dq_diag *diag) {
@@ -166,7 +181,7 @@ static int open_device_queues(dqi_port *p, xsk_port *x, dq_diag *diag) {
             return dqi_fail(diag, DQ_NOT_SUPPORTED, "interface %s: no AF_XDP: its sockets' map: %s",
                             p->iface->conf.name, dq_err_name(err));
     }
-    p->n_queues = x->n;
+    p->n_queues = p->iface->n_rx > 0 ? x->n : 0;
     return DQ_OK;
 }
 
@@ -235,10 +250,8 @@ static void xsk_close(dqi_port *p) {
     if (!x) return;
     xsk_sockets_close(x);
     if (x->watch >= 0) close(x->watch);
-    for (uint32_t k = 0; k < p->iface->n_tx; k++) {
-        free(p->iface->tx[k]->engine);
-        p->iface->tx[k]->engine = NULL;
-    }
+    for (uint32_t k = 0; k < p->iface->n_tx; k++)
+        xsk_tx_close(p->iface->tx[k]);
     for (uint32_t id = 0; x->with_kernel && id < x->n_bufs; id++)
         if (x->with_kernel[id]) dqi_bufs_free(p->iface->session, &id, 1);
     free(x->with_kernel);
@@ -318,6 +331,18 @@ static int xsk_mac(const dqi_port *p, uint8_t mac[6]) {
     return DQ_OK;
 }
 
+// The UMEM is the arena of the open: its pages stay with the kernel, and no others join them.
+static int xsk_change_region(const dq_iface *i, const dq_region *r, dq_diag *diag) {
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "interface %s: region%s%s: AF_XDP has registered the memory of the configuration with the "
+        "kernel as a whole, until the session ends; hint: queues that are added can use regions of "
+        "the configuration",
+        i->conf.name, r ? " " : "", r ? r->conf.name : "s can't be added");
+}
+
+static const dqi_region_ops regions = {.change = xsk_change_region};
+
 static uint32_t xsk_mtu(const dqi_port *p) { return ((const xsk_port *)p->state)->mtu; }
 
 const dqi_port_driver dqi_driver_xsk = {
@@ -330,6 +355,10 @@ const dqi_port_driver dqi_driver_xsk = {
     .release = xsk_release,
     .tx = xsk_send,
     .reap = xsk_reap,
+    .tx_open = xsk_tx_open,
+    .tx_close = xsk_tx_close,
+    .rx_added = xsk_share,
+    .regions = &regions,
     .drop_rest = xsk_drop_rest,
     .held = xsk_held,
     .arm_rx = xsk_arm_rx,

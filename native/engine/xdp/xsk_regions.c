@@ -115,6 +115,15 @@ void xsk_settle(dqi_port *p, xsk_port *x) {
     }
 }
 
+void xsk_share(dqi_port *p) {
+    for (uint32_t l = 0; l < p->n_queues; l++) {
+        xsk_socket *s = p->queues[l].state;
+        dqi_lock(&p->queues[l].busy);
+        if (p->queues[l].region) s->reserve = s->most_posted / 4;
+        dqi_unlock(&p->queues[l].busy);
+    }
+}
+
 // ---- report -----------------------------------------------------------------------------------------------
 
 // Writes the device queues assigned to receive queue k as a comma-separated list.

@@ -174,6 +174,15 @@ static int lose(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n, int err) {
     return (int)n;
 }
 
+// Records the packets of a call until the kernel has completed them. Where all of them were dropped, and none
+// is before them, no completion would follow: their burst is free.
+static void record(xsk_socket *x, const xsk_sent *s) {
+    if (s->n > 0 || x->out_head != x->out_tail)
+        x->out[x->out_head++ % XSK_RING] = *s;
+    else if (s->burst)
+        dq_burst_unref(s->burst);
+}
+
 int xsk_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     xsk_tx *t = q->engine;
     xsk_socket *x = t->socket;
@@ -192,7 +201,7 @@ int xsk_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
     uint32_t k = x->out_head - x->out_tail == XSK_RING ? 0 : put_all(q, p, x, b, first, n, &s);
     if (k == n && first + n == b->n) s.burst = b;
     s.end = x->sent;
-    if (k > 0) x->out[x->out_head++ % XSK_RING] = s;
+    if (k > 0) record(x, &s);
     dqi_gauge_add(&t->inside, s.n);
     kick(q, x);
     complete(x);

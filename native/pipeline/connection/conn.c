@@ -56,8 +56,10 @@ int64_t dqi_conn_idle_ns(dqi_conn *c, uint64_t moved, int64_t now) {
 }
 
 void dqi_conn_mark(const dqi_conn_table *t, dqi_conn *c) {
-    for (uint32_t k = 0; k < t->iface->n_tx; k++)
-        c->mark[k] = atomic_load(&t->iface->tx[k]->tx.ring.tail);
+    for (uint32_t k = 0; k < t->iface->n_tx; k++) {
+        const dqi_conn_tx *x = t->iface->tx[k]->engine;
+        c->mark[k] = atomic_load(&t->iface->tx[k]->tx.ring.tail) + atomic_load(&x->base);
+    }
 }
 
 bool dqi_conn_passed(const dqi_conn_table *t, const dqi_conn *c) {
@@ -88,7 +90,7 @@ void dqi_conn_settle(const dq_queue *q) {
     dqi_conn_tx *x = q->engine;
     uint32_t taken = atomic_load_explicit(&q->tx.ring.head, memory_order_relaxed);
     bool under_way = q->tx.cur && !q->tx.made;
-    atomic_store(&x->settled, under_way ? taken - 1 : taken);
+    atomic_store(&x->settled, atomic_load(&x->base) + (under_way ? taken - 1 : taken));
 }
 
 uint32_t dqi_conn_named(const dq_queue *q, const dq_burst *b) {

@@ -30,7 +30,7 @@ void dqi_conn_opened(dqi_conn_table *t, dqi_conn *c);
 void dqi_conn_begin_end(dqi_conn_table *t, dqi_conn *c, uint64_t moved, int64_t now);
 // Returns the time without progress since the end began.
 int64_t dqi_conn_idle_ns(dqi_conn *c, uint64_t moved, int64_t now);
-// Records the tails of the transmit rings.
+// Records the ends of the transmit rings as positions.
 void dqi_conn_mark(const dqi_conn_table *t, dqi_conn *c);
 // Returns true if the transmit queues have settled all bursts up to the marks.
 bool dqi_conn_passed(const dqi_conn_table *t, const dqi_conn *c);
@@ -42,8 +42,10 @@ bool dqi_conn_ended(dqi_conn_table *t, dqi_conn *c, int code, uint32_t *id);
 
 // First part of the engine state of a transmit queue (q->engine).
 typedef struct dqi_conn_tx {
-    // Ring position up to which all bursts were sent, dropped, or taken over by their connection.
+    // Position up to which all bursts were sent, dropped, or taken over by their connection: that of the
+    // ring, plus base.
     _Atomic uint32_t settled;
+    _Atomic uint32_t base; // position at which the ring began, after a deletion
 } dqi_conn_tx;
 
 // Updates the position. Queue's poller.

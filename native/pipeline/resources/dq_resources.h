@@ -15,18 +15,24 @@
 // name, or is being deleted. NO_SPACE_AVAILABLE: the interface had DQ_MAX_QUEUES queues of this direction.
 // NOT_SUPPORTED: the engine, or the kind of a region.
 int dq_queue_join(dq_iface *i, const dq_queue_conf *conf, dq_queue **out, dq_diag *diag);
+// Whether the queue can be deleted once nothing uses it: DQ_OK; INVALID_PARAMETER: it was deleted before;
+// NOT_SUPPORTED: the engine, or the queue's part in the interface.
+int dq_queue_deletable(const dq_queue *q, dq_diag *diag);
 // Begins to delete a queue, which no rule names. A receive queue's waiting packets are dropped, counted as
-// flushed; a transmit queue sends its packets, except those of a transmission, which ends. INVALID_PARAMETER:
-// it was deleted before; RESOURCE_IN_USE: a pipe reads it; NOT_SUPPORTED: the engine.
+// flushed; a transmit queue sends its packets, except those of a transmission, which ends. Errors:
+// RESOURCE_IN_USE: a pipe reads it; those of dq_queue_deletable.
 int dq_queue_delete(dq_queue *q, dq_diag *diag);
 // Continues the deletion. Returns true once no burst of the queue is in use and no thread polls it.
 bool dq_queue_leave(dq_queue *q);
 
-// Whether regions can be added to and deleted from the session: all of its engines must open queues while
-// they run. DQ_OK, or NOT_SUPPORTED with the name of the engine.
-int dq_session_regions_change(const dq_session *s, dq_diag *diag);
-// Whether the region can be deleted (dq_region_leave): RESOURCE_IN_USE while a queue that is not deleted uses
-// it; NOT_SUPPORTED for memory of a GPU.
+// Adds a region to an open session (dq_region_join) and registers it with the devices of the session.
+// NOT_SUPPORTED also: a device has registered the memory of the open as a whole.
+int dq_session_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+// Whether the region can be deleted: RESOURCE_IN_USE while a queue that is not deleted uses it; NOT_SUPPORTED
+// for memory of a GPU, or which a device keeps until the session ends.
 int dq_region_unused(const dq_session *s, const dq_region *r, dq_diag *diag);
+// Deletes an unused region (dq_region_leave) and ends its registrations. Returns true once none of its
+// buffers is in use.
+bool dq_session_region_leave(dq_session *s, dq_region *r);
 
 #endif

@@ -32,12 +32,13 @@ static const char *able(char *names, size_t size) {
     return names;
 }
 
-static int unable(const dq_iface *i, const char *what, dq_diag *diag) {
+static int unable(const dq_iface *i, dq_diag *diag) {
     char names[128];
-    return dqi_fail(diag, DQ_NOT_SUPPORTED,
-                    "interface %s: engine %s can't change its %s while the session is open; hint: engines "
-                    "that can: %s",
-                    i->conf.name, i->ops->name, what, able(names, sizeof names));
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "interface %s: engine %s can't change its queues while the session is open; hint: engines "
+        "that can: %s",
+        i->conf.name, i->ops->name, able(names, sizeof names));
 }
 
 // ---- waiting for pollers ----------------------------------------------------------------------------------
@@ -81,6 +82,12 @@ static int check_regions(const dq_queue_conf *conf, dq_diag *diag) {
                             "queue %s: region %s lies in device memory, which queues of the configuration "
                             "alone can use",
                             conf->name, r->conf.name);
+        if (r->across)
+            return dqi_fail(
+                diag, DQ_NOT_SUPPORTED,
+                "queue %s: region %s has the super-buffers of a UDP receive queue; hint: a region of "
+                "its own (s:add_region)",
+                conf->name, r->conf.name);
     }
     return DQ_OK;
 }
@@ -90,7 +97,7 @@ static int check(const dq_iface *i, const dq_queue_conf *conf, dq_diag *diag) {
     if (s->ending || (s->state != DQI_OPEN && s->state != DQI_STARTED))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: the session is not open, or is ending",
                         conf->name);
-    if (!i->ops->queue_open) return unable(i, "queues", diag);
+    if (!i->ops->queue_open) return unable(i, diag);
     if (conf->id >= DQ_MAX_QUEUES)
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: id %u is not a valid id (expected 0 to %d)",
                         conf->name, conf->id, DQ_MAX_QUEUES - 1);
@@ -228,11 +235,17 @@ static void release_stages(const dq_queue *q) {
         if (s->stages[k]->source == q) s->stages[k]->source = NULL;
 }
 
-int dq_queue_delete(dq_queue *q, dq_diag *diag) {
+int dq_queue_deletable(const dq_queue *q, dq_diag *diag) {
+    const dqi_engine_ops *ops = q->iface->ops;
     if (!dqi_queue_alive(q))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "queue %s: it was deleted before", q->conf.name);
-    if (!q->iface->ops->queue_open) return unable(q->iface, "queues", diag);
-    int err = in_use(q, diag);
+    if (!ops->queue_open) return unable(q->iface, diag);
+    return ops->queue_deletable ? ops->queue_deletable(q, diag) : DQ_OK;
+}
+
+int dq_queue_delete(dq_queue *q, dq_diag *diag) {
+    int err = dq_queue_deletable(q, diag);
+    if (err == DQ_OK) err = in_use(q, diag);
     if (err != DQ_OK) return err;
     release_stages(q);
     atomic_store(&q->life, DQI_QUEUE_DRAINING);
@@ -274,10 +287,41 @@ bool dq_queue_leave(dq_queue *q) {
 
 // ---- regions ----------------------------------------------------------------------------------------------
 
-int dq_session_regions_change(const dq_session *s, dq_diag *diag) {
-    for (uint32_t k = 0; k < s->n_ifaces; k++)
-        if (!s->ifaces[k]->ops->queue_open) return unable(s->ifaces[k], "memory regions", diag);
-    return DQ_OK;
+// Asks all interfaces whether r can be deleted, or a region be added (r NULL).
+static int may_change(const dq_session *s, const dq_region *r, dq_diag *diag) {
+    int err = DQ_OK;
+    for (uint32_t k = 0; k < s->n_ifaces && err == DQ_OK; k++) {
+        const dqi_region_ops *ops = s->ifaces[k]->ops->regions;
+        if (ops) err = ops->change(s->ifaces[k], r, diag);
+    }
+    return err;
+}
+
+// Ends the registrations of r with the first n interfaces.
+static void unregister(dq_session *s, const dq_region *r, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++) {
+        const dqi_region_ops *ops = s->ifaces[k]->ops->regions;
+        if (ops && ops->leave) ops->leave(s->ifaces[k], r);
+    }
+}
+
+int dq_session_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
+    dq_region *r = NULL;
+    uint32_t k = 0;
+    int err = may_change(s, NULL, diag);
+    if (err == DQ_OK) err = dq_region_join(s, conf, &r, diag);
+    if (err != DQ_OK) return err;
+    for (; k < s->n_ifaces && err == DQ_OK; k++) {
+        const dqi_region_ops *ops = s->ifaces[k]->ops->regions;
+        if (ops && ops->join) err = ops->join(s->ifaces[k], r, diag);
+    }
+    if (err == DQ_OK) {
+        *out = r;
+    } else {
+        unregister(s, r, k);
+        dq_region_leave(r);
+    }
+    return err;
 }
 
 int dq_region_unused(const dq_session *s, const dq_region *r, dq_diag *diag) {
@@ -288,5 +332,12 @@ int dq_region_unused(const dq_session *s, const dq_region *r, dq_diag *diag) {
     if (r->conf.kind != DQ_KIND_HOST && r->conf.kind != DQ_KIND_HUGE)
         return dqi_fail(diag, DQ_NOT_SUPPORTED, "region %s: memory of kind %s is freed with the session only",
                         r->conf.name, dq_kind_name(r->conf.kind));
-    return dq_session_regions_change(s, diag);
+    return may_change(s, r, diag);
+}
+
+bool dq_session_region_leave(dq_session *s, dq_region *r) {
+    if (atomic_load(&r->gone)) return true;
+    if (dqi_region_out(r) > 0) return false;
+    unregister(s, r, s->n_ifaces);
+    return dq_region_leave(r);
 }

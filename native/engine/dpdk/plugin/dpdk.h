@@ -100,7 +100,9 @@ typedef struct rx_state {
     device_clock clock; // where the device timestamps packets
 } rx_state;
 
+// Device queue of transmission. A transmit queue that is added after the open shares one.
 typedef struct tx_state {
+    dqi_spin busy;
     uint16_t queue;
     struct rte_mempool *copies; // buffers for packets with other references
     pool *pool;                 // pool of the previous burst
@@ -186,6 +188,8 @@ void port_close(dqi_port *p);
 void port_refresh(dqi_port *p);
 int port_steer(dqi_port *p, const dq_rule *gone, uint32_t n_gone, const dq_rule *add, uint32_t n_add,
                dq_diag *diag);
+// See dqi_port_driver.tx_open.
+int port_tx_open(dq_queue *q, dq_diag *diag);
 uint32_t port_mtu(const dqi_port *p);
 int port_set_rx_macs(dqi_port *p, const uint8_t (*macs)[6], uint32_t n, dq_diag *diag);
 int port_mac(const dqi_port *p, uint8_t mac[6]);
@@ -204,6 +208,8 @@ int memory_own(dqi_port *p, dpdk_port *d, dq_diag *diag);
 int memory_rx_queue(const dpdk_port *d, uint16_t k);
 // Returns the number of buffers of the smallest receive region; UINT32_MAX: frames are not received there.
 uint32_t memory_fewest(const dpdk_port *d);
+// Regions that are added later have no mempool: their packets are copied when they are sent.
+extern const dqi_region_ops memory_regions;
 // Returns the longest frame for which the queues of one direction have buffers.
 uint32_t memory_longest(dq_queue *_Atomic const *queues, uint32_t n);
 

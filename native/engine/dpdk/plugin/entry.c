@@ -17,6 +17,8 @@ __attribute__((visibility("default"))) const dqi_dpdk_driver *dqi_dpdk_entry(con
                 .close = port_close,
                 .read = rx_read,
                 .release = rx_release,
+                .tx_open = port_tx_open,
+                .regions = &memory_regions,
                 .tx = tx_send,
                 .arm_rx = kernel_arm,
                 .refresh = port_refresh,

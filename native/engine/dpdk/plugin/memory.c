@@ -95,6 +95,20 @@ uint32_t memory_fewest(const dpdk_port *d) {
     return n;
 }
 
+// A region with a mempool keeps its buffers' mbufs until the session ends.
+static int change_region(const dq_iface *i, const dq_region *r, dq_diag *diag) {
+    const bound *b = dpdk_of(dqi_port_of(i))->bound;
+    for (uint32_t k = 0; k < b->n; k++)
+        if (r && b->pools[k].region == r)
+            return host->fail(diag, DQ_NOT_SUPPORTED,
+                              "interface %s: region %s: DPDK has its buffers in a mempool until the session "
+                              "ends; hint: regions that were added can be deleted",
+                              i->conf.name, r->conf.name);
+    return DQ_OK;
+}
+
+const dqi_region_ops memory_regions = {.change = change_region};
+
 // Splits frames at the buf_size of each region.
 static int split_queue(const dpdk_port *d, uint16_t k) {
     union rte_eth_rxseg segs[DQ_MAX_SEGS] = {0};

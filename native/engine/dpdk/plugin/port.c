@@ -119,12 +119,29 @@ static int make_states(dqi_port *p, dpdk_port *d, dq_diag *diag) {
         d->queues[k].last_frames = d->rx_desc;
         p->queues[k].state = &d->queues[k];
     }
-    for (uint32_t k = 0; k < i->n_tx; k++) {
+    for (uint32_t k = 0; k < d->n_txq; k++) {
         d->txs[k].queue = (uint16_t)k;
         d->txs[k].copies = d->own;
+    }
+    for (uint32_t k = 0; k < i->n_tx; k++) {
         i->tx[k]->engine = &d->txs[k];
         i->tx[k]->tx.device_sums = d->sums;
     }
+    return DQ_OK;
+}
+
+// Device queues are set up before the start, in a number that a driver changes only while the device is
+// stopped. So a queue that is added shares one of the open, under its lock.
+int port_tx_open(dq_queue *q, dq_diag *diag) {
+    dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    if (!d->own)
+        return host->fail(
+            diag, DQ_NOT_SUPPORTED,
+            "interface %s: queue %s: driver %s was opened without buffers to send from; hint: give "
+            "the configuration a transmit queue",
+            q->iface->conf.name, q->conf.name, d->info.driver_name);
+    q->engine = &d->txs[q->conf.id % d->n_txq];
+    q->tx.device_sums = d->sums;
     return DQ_OK;
 }
 

@@ -14,6 +14,7 @@ typedef struct chunk {
     bool own;          // the burst's buffers may be passed by reference
     bool plain;        // all are passed by reference, and b->bufs is not yet updated
     uint32_t copied;   // number of copied frames
+    bool too_long;     // the next packet must be copied, and is longer than the engine's buffers
     struct rte_mbuf *frames[BURST_MAX];
 } chunk;
 
@@ -125,10 +126,13 @@ static bool fill_plain(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) 
 static void fill(const dpdk_port *d, tx_state *t, chunk *c, uint32_t max) {
     const dq_burst *b = c->b;
     c->n = c->copied = 0;
+    c->too_long = false;
     for (; c->n < max && c->n < d->chunk; c->n++) {
         uint32_t i = c->first + c->n;
         if (refusal(d, frame_len(b, i)) != DQ_REASONS) break;
         struct rte_mbuf *m = c->own ? own_frame(d, t, b, i) : NULL;
+        c->too_long = !m && frame_len(b, i) > d->own_room;
+        if (c->too_long) break;
         if (!m) {
             m = copied_frame(t, b, i);
             c->copied++;
@@ -197,7 +201,7 @@ static uint32_t send_some(dq_queue *q, chunk *c, uint32_t n, bool *stuck) {
     c->plain = c->own && c->b->nseg == 1 && fill_plain(d, t, c, n);
     if (!c->plain) fill(d, t, c, n);
     if (c->n == 0) {
-        dq_reason why = refusal(d, frame_len(c->b, c->first));
+        dq_reason why = c->too_long ? DQ_DROP_TOO_LONG : refusal(d, frame_len(c->b, c->first));
         *stuck = why == DQ_REASONS;
         if (!*stuck) host->drop(&q->c, why, 1);
         return *stuck ? 0 : 1;
@@ -310,15 +314,10 @@ static uint32_t send_columns(dq_queue *q, dq_burst *b, uint32_t first, uint32_t 
     return done;
 }
 
-int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
-    dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
-    if (!has_link(d, q->tx.now_ns)) {
-        q->next_ns = q->tx.now_ns + LINK_LOOK_NS;
-        return 0;
-    }
+// Sends packets on the device queue, whose lock the caller holds.
+static int send_locked(dq_queue *q, dpdk_port *d, dq_burst *b, uint32_t first, uint32_t n) {
     uint32_t done = 0;
     bool stuck = false;
-    eal_join();
     if (d->waits) clock_follow(d, q->session, &((tx_state *)q->engine)->clock, q->tx.now_ns);
     if (b->to_columns && handles_go(d, b)) done = send_handles(q, b, first, n, &stuck);
     if (done < n && !stuck) {
@@ -331,4 +330,21 @@ int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
         return wait(q, d, b, first, n);
     ((tx_state *)q->engine)->stuck = 0;
     return (int)done;
+}
+
+int tx_send(dq_queue *q, dq_burst *b, uint32_t first, uint32_t n) {
+    dpdk_port *d = dpdk_of(dqi_port_of(q->iface));
+    tx_state *t = q->engine;
+    if (!has_link(d, q->tx.now_ns)) {
+        q->next_ns = q->tx.now_ns + LINK_LOOK_NS;
+        return 0;
+    }
+    eal_join();
+    if (!dqi_try_lock(&t->busy)) { // the queue that shares it sends
+        q->next_ns = q->tx.now_ns;
+        return 0;
+    }
+    int done = send_locked(q, d, b, first, n);
+    dqi_unlock(&t->busy);
+    return done;
 }

@@ -304,14 +304,14 @@ static void open_steering(void) {
     open_bed((bed_conf){0});
     iface = (dq_iface){.session = b.s, .n_rx = QUEUES};
     port.iface = &iface;
-    port.n_queues = QUEUES - 1; // the last queue has none of its own
+    port.n_queues = QUEUES - 1;
     state.rules = calloc(VRAW_FLOWS, sizeof *state.rules);
     state.started = true;
     for (uint32_t k = 0; k < QUEUES; k++) {
         queues[k].conf.id = ids[k];
         iface.rx[k] = &queues[k];
         lines[k].qp = &qps[k];
-        port.queues[k].state = &lines[k];
+        port.queues[k].state = k < QUEUES - 1 ? &lines[k] : NULL; // the last queue has none of its own
     }
 }
 
@@ -362,6 +362,12 @@ static void steered(void) {
     DQ_EQ(flows[2].attr.port, 2);
     DQ_EQ(flows[2].attr.size, sizeof flows[2].attr);
     DQ_CHECK(flows[2].qp == &qps[0]);
+    port.queues[QUEUES - 1].state = &lines[QUEUES - 1]; // added, behind those of the open
+    rules[2].order = 7;
+    DQ_EQ(vraw_steer(&port, NULL, 0, &rules[2], 1, &d), DQ_OK);
+    DQ_EQ(n_flows, 5);
+    for (uint32_t k = 0; k < 2; k++)
+        check_flow(&flows[3 + k], QUEUES - 1, k % 2, 5009);
     vraw_steer_stop(&port);
     DQ_EQ(flows_there(), 0);
     free(state.rules);

@@ -10,6 +10,7 @@
 #include "packet/packet.h"
 #include "pipeline/engine.h"
 #include "pipeline/queue.h"
+#include "pipeline/resources/dq_resources.h"
 #include "pipeline/session.h"
 
 #include <linux/bpf.h>
@@ -421,6 +422,63 @@ static void hoards(void) {
     rig_close(r);
 }
 
+static dq_queue *join(const rig *r, dq_dir dir) {
+    dq_diag d = {{0}};
+    dq_queue *q;
+    dq_queue_conf qc = {.id = 1,
+                        .name = "later",
+                        .dir = dir,
+                        .direct = 1,
+                        .batch_size = BATCH,
+                        .n_regions = 1,
+                        .regions = {dir == DQ_RX ? r->in[0] : r->out}};
+    must(dq_queue_join(dir == DQ_RX ? r->rx[0]->iface : r->tx[0]->iface, &qc, &q, &d), &d);
+    return q;
+}
+
+static void leave(dq_queue *q) {
+    dq_diag d = {{0}};
+    const int64_t until = dqi_mono_ns() + INT64_C(20000000000);
+    must(dq_queue_delete(q, &d), &d);
+    while (!dq_queue_leave(q) && dqi_mono_ns() < until)
+        dqi_queue_poll(q);
+    DQ_CHECK(dqi_queue_gone(q));
+}
+
+// Queues are added and deleted on the sockets of the open. Where the last packets of a queue are all too long, no
+// completion follows, and their burst is free at once. Device queues keep buffers, as queues share them.
+static void come_and_go(void) {
+    enum { LIVES = 3, LONG = 4 };
+    rig *r = rig_open((rig_conf){0});
+    const xsk_socket *x = port_of(r)->queues[0].state;
+    uint64_t next = 0;
+    DQ_EQ(x->reserve, 0);
+    for (uint32_t life = 1; life <= LIVES; life++) {
+        dq_queue *rx = join(r, DQ_RX);
+        dq_burst *b;
+        DQ_EQ(x->reserve, x->most_posted / 4);
+        r->tx[1] = join(r, DQ_TX);
+        send_by(r, 1, 0, next, BATCH);
+        DQ_EQ(take_frames(r, 0, BATCH, &next), BATCH);
+        const int64_t until = dqi_mono_ns() + INT64_C(20000000000);
+        while (xsk_held(r->tx[1]) > 0 && dqi_mono_ns() < until)
+            dqi_tx_poll(r->tx[1]);
+        DQ_EQ(dq_tx_alloc(r->tx[1], LONG, &b), DQ_OK);
+        dq_burst_set_len(b, 0, -1, 1600);
+        DQ_EQ(dq_tx_send(r->tx[1], b), DQ_OK);
+        dqi_tx_poll(r->tx[1]);
+        DQ_CHECK(dqi_burst_pool_whole(r->tx[1]->bursts));
+        DQ_EQ(dqi_get(&r->tx[1]->c.dropped[DQ_DROP_TOO_LONG]), life * LONG);
+        leave(r->tx[1]);
+        leave(rx);
+    }
+    dq_diag d = {{0}};
+    dq_region_conf c = {.name = "later", .affinity = -1, .num_bufs = 64, .buf_size = 1600};
+    dq_region *region;
+    DQ_EQ(dq_session_region_join(r->s, &c, &region, &d), DQ_NOT_SUPPORTED); // the UMEM is the open's
+    rig_close(r);
+}
+
 // A session that ends with frames in the receiver's ring, and some that were not sent as the peer is down.
 static void ends_early(void) {
     rig *r = rig_open((rig_conf){0});
@@ -450,6 +508,7 @@ int main(int argc, char **argv) {
     DQ_RUN(threads);
     DQ_RUN(homes);
     DQ_RUN(hoards);
+    DQ_RUN(come_and_go);
     DQ_RUN(ends_early);
     return dq_done();
 }

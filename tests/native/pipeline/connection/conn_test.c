@@ -90,12 +90,40 @@ static void named(void) {
     DQ_EQ(dqi_conn_named(&tx, &b), 9);
 }
 
+// Positions of a transmit queue continue when the queue is deleted and added again, with a new ring.
+static void positions(void) {
+    dqi_conn_tx x = {0};
+    dq_queue tx = {.iface = &iface, .conf.dir = DQ_TX, .engine = &x};
+    dqi_conn *c = dial();
+    iface.tx[iface.n_tx++] = &tx;
+    atomic_store(&tx.tx.ring.tail, 500);
+    dqi_conn_mark(&table, c);
+    DQ_CHECK(!dqi_conn_passed(&table, c));
+    atomic_store(&tx.tx.ring.head, 500);
+    dqi_conn_settle(&tx);
+    DQ_CHECK(dqi_conn_passed(&table, c));
+    atomic_store(&x.base, atomic_load(&x.settled));
+    tx.tx.ring = (dqi_ring){0};
+    dqi_conn_settle(&tx);
+    DQ_CHECK(dqi_conn_passed(&table, c));
+    atomic_store(&tx.tx.ring.tail, 3);
+    dqi_conn_mark(&table, c);
+    DQ_CHECK(!dqi_conn_passed(&table, c));
+    atomic_store(&tx.tx.ring.head, 3);
+    dqi_conn_settle(&tx);
+    DQ_CHECK(dqi_conn_passed(&table, c));
+    iface.n_tx = 0;
+    uint32_t id;
+    dqi_conn_ended(&table, c, 0, &id);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     dqi_conn_table_init(&table, &iface, sizeof(dqi_conn));
     DQ_RUN(redial);
     DQ_RUN(idle);
     DQ_RUN(named);
+    DQ_RUN(positions);
     for (uint32_t k = 0; k < DQI_CONNS; k++)
         free(dqi_conn_at(&table, k));
     return dq_done();
