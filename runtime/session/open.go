@@ -29,12 +29,11 @@ type Program struct {
 func Open(cfg *spec.Config, env Env) (*Session, error) {
 	faults := preflight.Check(cfg)
 	s := newSession(cfg, env)
-	var plan preflight.CorePlan
 	if !s.Virtual() {
 		var more []spec.Issue
-		plan, more = preflight.PlanCores(cfg, env.Cores, env.Scheduler.CPUs())
+		s.cores, more = preflight.PlanCores(cfg, env.Cores, env.Scheduler.CPUs())
 		faults = append(faults, more...)
-		s.notes, s.pinned = plan.Notes, plan.Pinned()
+		s.notes, s.pinned = s.cores.Notes, s.cores.Pinned()
 	}
 	if len(faults) > 0 {
 		return nil, &preflight.OpenError{Issues: faults}
@@ -42,7 +41,7 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 	if err := checkBindings(cfg, env.Bindings); err != nil {
 		return nil, err
 	}
-	if err := s.build(plan); err != nil {
+	if err := s.build(s.cores); err != nil {
 		s.native.Close()
 		return nil, err
 	}

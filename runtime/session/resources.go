@@ -71,7 +71,12 @@ func (i *Interface) AddQueue(q *spec.Queue, rx bool) (*Queue, error) {
 	}
 	defer s.leave()
 	conf := queueConf(q, rx)
-	conf.Core = q.CPUCore
+	if !s.Virtual() {
+		var err error
+		if conf.Core, err = s.cores.Later(q); err != nil {
+			return nil, i.named(invalid("queue %s: %s", q.Name, err))
+		}
+	}
 	var sizes []int
 	for _, name := range q.MemoryRegions {
 		r, err := named(s.regions, "memory region", name, (*Region).Name)
@@ -81,9 +86,14 @@ func (i *Interface) AddQueue(q *spec.Queue, rx bool) (*Queue, error) {
 		conf.Regions = append(conf.Regions, r.native)
 		sizes = append(sizes, r.spec.BufSize)
 	}
+	undo := s.pinLater(conf.Core)
 	n, err := i.native.JoinQueue(conf)
 	if err != nil {
+		undo()
 		return nil, i.named(err)
+	}
+	if !s.Virtual() {
+		s.cores.Add(q, conf.Core)
 	}
 	added := &Queue{i: i, spec: q, rx: rx, native: n, sizes: sizes}
 	s.queues.Store(n, added)
@@ -92,6 +102,23 @@ func (i *Interface) AddQueue(q *spec.Queue, rx bool) (*Queue, error) {
 		*list = append(slices.Clone(*list), added)
 	})
 	return added, nil
+}
+
+// pinLater keeps other threads away from the core of a worker that is added; undo takes that back.
+func (s *Session) pinLater(core int) (undo func()) {
+	if core < 0 || s.Virtual() || slices.Contains(s.pinned, core) {
+		return func() {}
+	}
+	s.pinned = append(s.pinned, core)
+	if s.state == started {
+		s.env.Scheduler.Pin([]int{core})
+	}
+	return func() {
+		s.pinned = s.pinned[:len(s.pinned)-1]
+		if s.state == started {
+			s.env.Scheduler.Unpin([]int{core})
+		}
+	}
 }
 
 // side returns the list of the interface's queues of one direction.

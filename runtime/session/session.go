@@ -11,6 +11,7 @@ import (
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session/output"
+	"github.com/daqiri/daqiri-run/runtime/session/preflight"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
@@ -50,6 +51,7 @@ type Session struct {
 	users                []*task.Task              // tasks that may access native memory
 	callOff              func()                    // removes the owner's exit function, if it is a user
 	pinned               []int                     // cores pinned while workers run
+	cores                preflight.CorePlan        // zero on the virtual clock
 	launchers            map[*kernel.Launcher]bool // launchers that may have referenced bursts of the session
 	persistents          []*Persistent
 	devices              atomic.Bool // a GPU accesses its memory, or a kernel uses it

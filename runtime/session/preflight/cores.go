@@ -62,6 +62,10 @@ func workerQueues(cfg *spec.Config) []*spec.Queue {
 type CorePlan struct {
 	of    map[*spec.Queue]int
 	Notes []string
+
+	want         Cores
+	host         task.CPUs
+	asked, given []int // distinct cores of the queues, in order, and the cores of this host that replace them
 }
 
 // Core returns the core that serves a queue: -1 for any, and false for a direct queue.
@@ -91,8 +95,9 @@ func PlanCores(cfg *spec.Config, want Cores, host task.CPUs) (CorePlan, []spec.I
 			asked = append(asked, q.CPUCore)
 		}
 	}
-	plan := CorePlan{of: map[*spec.Queue]int{}}
+	plan := CorePlan{of: map[*spec.Queue]int{}, want: want, host: host, asked: asked}
 	given, issue := plan.choose(asked, want, host)
+	plan.given = given
 	if issue != nil {
 		return plan, []spec.Issue{*issue}
 	}
@@ -131,6 +136,38 @@ func (p *CorePlan) choose(asked []int, want Cores, host task.CPUs) (given []int,
 			"%d cores given, and the configuration uses %d; hint: --cores auto", len(want.List), len(asked))}
 	}
 	return want.List, nil
+}
+
+// Later returns the core for a queue that is added after the open: that of the queues with the same cpu_core, or the next one that is free. An
+// automatic plan without a free core pins no worker; a list without one is an error. Add records the choice.
+func (p *CorePlan) Later(q *spec.Queue) (int, error) {
+	if q.Direct() || q.CPUCore < 0 {
+		return -1, nil
+	}
+	core, k := q.CPUCore, slices.Index(p.asked, q.CPUCore)
+	if k < 0 {
+		k = len(p.asked)
+	}
+	switch {
+	case k < len(p.given):
+		core = p.given[k]
+	case p.want.Auto:
+		return -1, nil
+	case p.want.List != nil:
+		return 0, fmt.Errorf("cpu_core %d is core number %d of the session, and --cores has %d; hint: --cores auto", core, k+1, len(p.given))
+	}
+	if core >= 0 && !p.host.Has(core) {
+		return 0, fmt.Errorf("core %d is not one that this process may use (%s); hint: --cores auto", core, FormatCores(p.host.List()))
+	}
+	return core, nil
+}
+
+// Add records the core of a queue that was added.
+func (p *CorePlan) Add(q *spec.Queue, core int) {
+	if !q.Direct() && q.CPUCore >= 0 && !slices.Contains(p.asked, q.CPUCore) {
+		p.asked = append(p.asked, q.CPUCore)
+	}
+	p.of[q] = core
 }
 
 // FormatCores formats 0,1,2,5 as "0-2,5".

@@ -77,6 +77,44 @@ func TestPlanCores(t *testing.T) {
 	}
 }
 
+// TestLaterCores checks that a later queue has the core of its cpu_core, or the next one.
+func TestLaterCores(t *testing.T) {
+	var host task.CPUs
+	host[0] = 0b1111
+	cases := []struct {
+		name string
+		want Cores
+		got  []int // of cpu_core 8, 5, 6, 7 and 6; -2: an error
+	}{
+		{"as written", Cores{}, []int{-2, -2, -2, -2, -2}},
+		{"auto", Cores{Auto: true}, []int{1, 2, 3, -1, 3}},
+		{"list", Cores{List: []int{3, 1, 2}}, []int{3, 1, 2, -2, 2}},
+		{"list not on this host", Cores{List: []int{3, 9}}, []int{3, -2, -2, -2, -2}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			queue := func(core int) *spec.Queue { return &spec.Queue{PollMode: schema.PollIndirect, CPUCore: core} }
+			plan, _ := PlanCores(&spec.Config{Interfaces: []*spec.Interface{{RX: &spec.RX{Queues: []*spec.Queue{queue(8)}}}}}, c.want, host)
+			for n, core := range []int{8, 5, 6, 7, 6} {
+				q := queue(core)
+				got, err := plan.Later(q)
+				if err != nil {
+					got = -2
+				} else {
+					plan.Add(q, got)
+				}
+				if got != c.got[n] {
+					t.Errorf("cpu_core %d runs on %d (%v), want %d", core, got, err, c.got[n])
+				}
+			}
+		})
+	}
+	var plan CorePlan
+	if got, err := plan.Later(&spec.Queue{PollMode: schema.PollDirect, CPUCore: 3}); got != -1 || err != nil {
+		t.Errorf("a direct queue: core %d, %v", got, err)
+	}
+}
+
 func TestFormatCores(t *testing.T) {
 	for want, list := range map[string][]int{"": nil, "0": {0}, "0-2,5": {0, 1, 2, 5}, "1,3,5-6": {1, 3, 5, 6}} {
 		if got := FormatCores(list); got != want {
