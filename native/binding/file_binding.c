@@ -46,7 +46,21 @@ static int check_writable(const dq_region *r, int fd, dq_diag *diag) {
     return DQ_OK;
 }
 
-static int check_array(dq_region *r, dq_diag *diag) {
+// Sets descriptor, place and identity of a file's memory, and its size.
+static int find_file(const dq_region *r, uint64_t *size, dq_diag *diag) {
+    dqi_binding *b = dqi_binding_of(r);
+    b->bound.fd = b->conf.fd;
+    b->bound.at = b->conf.offset;
+    *size = identify(b);
+    if (*size == 0)
+        return dqi_refuse(r, diag,
+                          "its descriptor is not a file with memory (a memfd, shared memory, a file "
+                          "of hugetlbfs or a DMA-BUF)");
+    return check_writable(r, b->bound.fd, diag);
+}
+
+// Does the same for an array, whose memory lies in a file of the program.
+static int find_array(const dq_region *r, uint64_t *size, dq_diag *diag) {
     dqi_binding *b = dqi_binding_of(r);
     const dq_array *a = b->conf.array;
     if (!a->cpu)
@@ -58,32 +72,28 @@ static int check_array(dq_region *r, dq_diag *diag) {
                         "too: raise it",
                         r->conf.name, a->what);
     b->bound.at = (uintptr_t)a->cpu + b->conf.offset;
+    *size = a->mapped;
     identify(b);
-    b->fixed = true; // the array's file is the program's own
-    return dqi_binding_fits(r, a->mapped, dqi_page_size(), diag);
+    b->fixed = true;
+    return DQ_OK;
 }
 
 int dqi_file_check(dq_region *r, dq_diag *diag) {
     dqi_binding *b = dqi_binding_of(r);
-    bool array = b->conf.source == DQ_BINDING_ARRAY;
+    uint64_t size = 0;
     if (b->conf.source == DQ_BINDING_IPC)
         return dqi_refuse(r, diag,
                           "a CUDA handle is GPU memory, and the region's buffers lie in host memory");
-    b->bound.fd = b->conf.fd;
-    b->bound.at = b->conf.offset;
-    uint64_t page = array ? dqi_page_size() : page_of(b->bound.fd), size = array ? 0 : identify(b);
+    int err = b->conf.source == DQ_BINDING_ARRAY ? find_array(r, &size, diag) : find_file(r, &size, diag);
+    if (err != DQ_OK) return err;
+    uint64_t page = page_of(b->bound.fd);
     b->bound.huge = page == DQI_HUGE_PAGE;
-    if (!array && size == 0)
-        return dqi_refuse(r, diag,
-                          "its descriptor is not a file with memory (a memfd, shared memory, a file "
-                          "of hugetlbfs or a DMA-BUF)");
     if (page != DQI_HUGE_PAGE && page != dqi_page_size())
         return dqi_refuse(r, diag, "its file has pages of %llu MiB: use pages of 2 MiB",
                           (unsigned long long)page >> 20);
     if (r->conf.kind == DQ_KIND_HUGE && !b->bound.huge)
         return dqi_refuse(r, diag, "its kind is huge, and the memory is not on huge pages");
-    int err = array ? check_array(r, diag) : check_writable(r, b->bound.fd, diag);
-    if (err == DQ_OK && !array) err = dqi_binding_fits(r, size, page, diag);
+    err = dqi_binding_fits(r, size, page, diag);
     return err == DQ_OK ? dqi_binding_alone(r, diag) : err;
 }
 
