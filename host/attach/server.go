@@ -42,8 +42,6 @@ type Server struct {
 	mu     sync.Mutex
 	peers  map[*peer]bool // viewers and prompts
 	writer *peer          // the prompt
-	conns  map[net.Conn]bool
-	closed bool
 }
 
 // peer is an attached client with a queue of outgoing messages. A slow client is disconnected and never blocks the job.
@@ -103,8 +101,8 @@ func Listen(path string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, path: path, listener: listen.New(l), peers: map[*peer]bool{}, conns: map[net.Conn]bool{}}
-	go s.accept()
+	s := &Server{opts: o, path: path, listener: listen.New(l), peers: map[*peer]bool{}}
+	go s.listener.Serve(s.serve)
 	return s, nil
 }
 
@@ -113,34 +111,9 @@ func (s *Server) Path() string { return s.path }
 
 // Close ends all connections and removes the socket.
 func (s *Server) Close() {
-	s.mu.Lock()
-	s.closed = true
-	conns := s.conns
-	s.conns = map[net.Conn]bool{}
-	s.mu.Unlock()
 	_ = s.listener.Close() // also removes the file
-	for c := range conns {
+	for _, c := range s.listener.Conns() {
 		_ = c.Close()
-	}
-}
-
-func (s *Server) accept() {
-	for {
-		c, err := s.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		s.mu.Lock()
-		ended := s.closed
-		if !ended {
-			s.conns[c] = true
-		}
-		s.mu.Unlock()
-		if ended {
-			_ = c.Close()
-			continue
-		}
-		go s.serve(c.(*listen.Conn))
 	}
 }
 
@@ -150,10 +123,8 @@ func (s *Server) serve(c *listen.Conn) {
 	gone := make(chan struct{})
 	defer func() {
 		close(gone)
-		_ = c.Close()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.conns, c)
 		delete(s.peers, w)
 		if s.writer == w {
 			s.writer = nil

@@ -52,10 +52,8 @@ type Server struct {
 	opts     Options
 	listener *listen.Listener
 
-	mu      sync.Mutex
-	conns   map[net.Conn]bool
-	closed  bool
-	serving sync.WaitGroup // connections
+	mu     sync.Mutex
+	closed bool
 }
 
 // Listen opens the socket. It replaces the file of a unix socket that no process listens on.
@@ -64,8 +62,8 @@ func Listen(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, listener: listen.New(l), conns: map[net.Conn]bool{}}
-	go s.accept()
+	s := &Server{opts: o, listener: listen.New(l)}
+	go s.listener.Serve(s.serve)
 	return s, nil
 }
 
@@ -120,8 +118,6 @@ func (s *Server) Close() {
 	s.mu.Lock()
 	was := s.closed
 	s.closed = true
-	conns := s.conns
-	s.conns = map[net.Conn]bool{}
 	s.mu.Unlock()
 	if was {
 		return
@@ -130,49 +126,17 @@ func (s *Server) Close() {
 	if s.opts.Unix != "" {
 		_ = os.Remove(s.opts.Unix)
 	}
-	for c := range conns {
+	conns := s.listener.Conns()
+	for _, c := range conns {
 		_ = c.SetReadDeadline(time.Now())
 	}
-	ended := make(chan struct{})
-	go func() { s.serving.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(endTime):
-	}
-	for c := range conns {
+	s.listener.Wait(endTime)
+	for _, c := range conns {
 		_ = c.Close()
-	}
-}
-
-func (s *Server) accept() {
-	for {
-		c, err := s.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		s.mu.Lock()
-		ended := s.closed
-		if !ended {
-			s.conns[c] = true
-			s.serving.Add(1)
-		}
-		s.mu.Unlock()
-		if ended {
-			_ = c.Close()
-			continue
-		}
-		go s.serve(c.(*listen.Conn))
 	}
 }
 
 func (s *Server) serve(c *listen.Conn) {
-	defer func() {
-		defer s.serving.Done()
-		_ = c.Close()
-		s.mu.Lock()
-		delete(s.conns, c)
-		s.mu.Unlock()
-	}()
 	peer := &Peer{Name: "unix"}
 	if s.opts.Unix == "" {
 		peer.Name = c.RemoteAddr().String()

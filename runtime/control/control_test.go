@@ -127,9 +127,7 @@ func TestCrowd(t *testing.T) {
 		t.Error(got)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // closed connections may take a moment to end
-		s.mu.Lock()
-		n := len(s.conns)
-		s.mu.Unlock()
+		n := len(s.listener.Conns())
 		if n <= 64 {
 			break
 		}

@@ -24,8 +24,8 @@ const (
 // Listener is a net.Listener with the package's connection limits. Accept retries after system errors, such as a lack of descriptors, until Close.
 type Listener struct {
 	net.Listener
-	closed chan struct{}
-	once   sync.Once
+	closed chan struct{} // changes with open.mu
+	conns  sync.WaitGroup
 }
 
 // Conn is a connection of a Listener.
@@ -48,8 +48,57 @@ func New(l net.Listener) *Listener { return &Listener{Listener: l, closed: make(
 
 // Close closes the listener. Accepted connections remain open.
 func (l *Listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
+	open.mu.Lock()
+	if !l.ended() {
+		close(l.closed)
+	}
+	open.mu.Unlock()
 	return l.Listener.Close()
+}
+
+func (l *Listener) ended() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Serve calls serve for each connection, in a goroutine of its own, and closes the connection afterwards. It returns after Close.
+func (l *Listener) Serve(serve func(*Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			serve(c.(*Conn))
+		}()
+	}
+}
+
+// Conns returns the open connections. After Close no others follow.
+func (l *Listener) Conns() (conns []*Conn) {
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	for c := range open.conns {
+		if c.of == l {
+			conns = append(conns, c)
+		}
+	}
+	return conns
+}
+
+// Wait waits until all connections are closed, for the limit at most. The listener is closed.
+func (l *Listener) Wait(limit time.Duration) {
+	ended := make(chan struct{})
+	go func() { l.conns.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(limit):
+	}
 }
 
 // Accept waits for the next connection. It returns an error only after Close.
@@ -57,7 +106,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
 		c, err := l.Listener.Accept()
 		if err == nil {
-			return l.take(c), nil
+			return l.take(c)
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return nil, err
@@ -73,11 +122,16 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// take registers a connection, and closes others while the limits are exceeded.
-func (l *Listener) take(c net.Conn) *Conn {
+// take registers a connection, and closes others while the limits are exceeded. After Close it closes the connection and returns an error.
+func (l *Listener) take(c net.Conn) (net.Conn, error) {
 	taken := &Conn{Conn: c, of: l, active: time.Now()}
 	for {
 		open.mu.Lock()
+		if l.ended() {
+			open.mu.Unlock()
+			_ = c.Close()
+			return nil, net.ErrClosed
+		}
 		mine := 0
 		for other := range open.conns {
 			if other.of == l {
@@ -87,8 +141,9 @@ func (l *Listener) take(c net.Conn) *Conn {
 		all := len(open.conns)
 		if mine < mostConns && all < room() {
 			open.conns[taken] = true
+			l.conns.Add(1)
 			open.mu.Unlock()
-			return taken
+			return taken, nil
 		}
 		open.mu.Unlock()
 		of := l
@@ -163,6 +218,7 @@ func (c *Conn) Close() (err error) {
 		open.mu.Lock()
 		delete(open.conns, c)
 		open.mu.Unlock()
+		c.of.conns.Done()
 	})
 	return err
 }

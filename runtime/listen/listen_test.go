@@ -49,6 +49,46 @@ func dial(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
+// TestServe checks that each connection has a goroutine, that connections outlive the listener until they are closed, and that Wait ends with the last.
+func TestServe(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, served, begun := New(inner), make(chan bool), make(chan bool)
+	go func() {
+		l.Serve(func(c *Conn) { begun <- true; _, _ = io.Copy(c, c) })
+		close(served)
+	}()
+	peers := []net.Conn{dial(t, l), dial(t, l)}
+	for range peers {
+		<-begun
+	}
+	_ = l.Close()
+	_ = l.Close()
+	<-served
+	for _, p := range peers {
+		echo := make([]byte, 1)
+		if _, err := p.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(p, echo); err != nil || echo[0] != 'x' {
+			t.Errorf("%q, %v", echo, err)
+		}
+	}
+	if n := len(l.Conns()); n != 2 {
+		t.Errorf("%d connections", n)
+	}
+	l.Wait(time.Nanosecond) // none has ended
+	for _, p := range peers {
+		_ = p.Close()
+	}
+	l.Wait(time.Hour)
+	if n := len(l.Conns()); n != 0 {
+		t.Errorf("%d connections are open after all ended", n)
+	}
+}
+
 // TestSilentGoFirst checks that a new connection replaces the one that has been idle longest, and that a trusted one stays however long it is idle.
 func TestSilentGoFirst(t *testing.T) {
 	l, got := server(t)
