@@ -87,15 +87,23 @@ func (f *QueueError) Err() error {
 	return syscall.Errno(f.errno)
 }
 
-// QueueErrors returns the system errors of the sockets. Any thread.
-func (s *Session) QueueErrors() []QueueError {
-	for room := 0; ; room += 8 { // usually empty
-		list := make([]QueueError, room)
-		n := int(C.dq_queue_errors(s.c, (*C.dq_queue_error)(unsafe.Pointer(first(list))), C.uint32_t(room)))
+// counted returns the rows of fill, which writes up to room of them and returns how many there are; room is the expected number.
+func counted[T any](room C.uint32_t, fill func(to *T, room C.uint32_t) C.uint32_t) []T {
+	for {
+		list := make([]T, room)
+		n := fill(first(list), room)
 		if n <= room {
 			return list[:n]
 		}
+		room = n + n/4
 	}
+}
+
+// QueueErrors returns the system errors of the sockets. Any thread.
+func (s *Session) QueueErrors() []QueueError {
+	return counted(0, func(to *QueueError, room C.uint32_t) C.uint32_t {
+		return C.dq_queue_errors(s.c, (*C.dq_queue_error)(unsafe.Pointer(to)), room)
+	})
 }
 
 // Buckets is the number of buckets of a histogram.
@@ -127,14 +135,9 @@ func BucketMost(bucket int) uint64 { return bucketMost[bucket] }
 
 // Timings returns the accuracy of the transmit queues that have used a pace or send times. Any thread.
 func (s *Session) Timings() []Timing {
-	for room := 0; ; { // usually empty
-		list := make([]Timing, room)
-		n := int(C.dq_tx_accuracies(s.c, (*C.dq_tx_accuracy)(unsafe.Pointer(first(list))), C.uint32_t(room)))
-		if n <= room {
-			return list[:n]
-		}
-		room = n
-	}
+	return counted(0, func(to *Timing, room C.uint32_t) C.uint32_t {
+		return C.dq_tx_accuracies(s.c, (*C.dq_tx_accuracy)(unsafe.Pointer(to)), room)
+	})
 }
 
 // Histogram is a histogram of a queue or a stage. It mirrors dq_histogram.
@@ -155,14 +158,9 @@ func (s *Histogram) Name() string { return text(s.name[:]) }
 
 // Histograms returns the histograms of queues and stages. Any thread.
 func (s *Session) Histograms() []Histogram {
-	for room := 4; ; {
-		list := make([]Histogram, room)
-		n := int(C.dq_histograms(s.c, (*C.dq_histogram)(unsafe.Pointer(first(list))), C.uint32_t(room)))
-		if n <= room {
-			return list[:n]
-		}
-		room = n + 8
-	}
+	return counted(4, func(to *Histogram, room C.uint32_t) C.uint32_t {
+		return C.dq_histograms(s.c, (*C.dq_histogram)(unsafe.Pointer(to)), room)
+	})
 }
 
 // MaxFlowCounts is the number of flows of a queue with separate counters.
@@ -180,14 +178,9 @@ var _ = [1]struct{}{}[unsafe.Offsetof(FlowCount{}.Bytes)-unsafe.Offsetof(C.dq_fl
 
 // FlowCounts returns the counts per flow. Any thread.
 func (s *Session) FlowCounts() []FlowCount {
-	for room := 0; ; { // usually empty
-		list := make([]FlowCount, room)
-		n := int(C.dq_flow_counts(s.c, (*C.dq_flow_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
-		if n <= room {
-			return list[:n]
-		}
-		room = n + n/4
-	}
+	return counted(0, func(to *FlowCount, room C.uint32_t) C.uint32_t {
+		return C.dq_flow_counts(s.c, (*C.dq_flow_count)(unsafe.Pointer(to)), room)
+	})
 }
 
 // SourceKind is the identification of a reorder stage's source.
@@ -222,14 +215,9 @@ func (c *SourceCount) Peer() string { return text(c.peer[:]) }
 
 // SourceCounts returns the counts per source of reorder stages. Any thread.
 func (s *Session) SourceCounts() []SourceCount {
-	for room := 0; ; { // usually empty
-		list := make([]SourceCount, room)
-		n := int(C.dq_source_counts(s.c, (*C.dq_source_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
-		if n <= room {
-			return list[:n]
-		}
-		room = n + n/4
-	}
+	return counted(0, func(to *SourceCount, room C.uint32_t) C.uint32_t {
+		return C.dq_source_counts(s.c, (*C.dq_source_count)(unsafe.Pointer(to)), room)
+	})
 }
 
 // PeerCount counts the packets of a peer in a socket's receive queue. It mirrors dq_peer_count.
@@ -252,26 +240,16 @@ func (c *PeerCount) Peer() string { return text(c.peer[:]) }
 
 // PeerCounts returns the counts per peer. Any thread.
 func (s *Session) PeerCounts() []PeerCount {
-	for room := 0; ; { // usually empty
-		list := make([]PeerCount, room)
-		n := int(C.dq_peer_counts(s.c, (*C.dq_peer_count)(unsafe.Pointer(first(list))), C.uint32_t(room)))
-		if n <= room {
-			return list[:n]
-		}
-		room = n + n/4
-	}
+	return counted(0, func(to *PeerCount, room C.uint32_t) C.uint32_t {
+		return C.dq_peer_counts(s.c, (*C.dq_peer_count)(unsafe.Pointer(to)), room)
+	})
 }
 
 // Ledger returns all lines. Any thread.
 func (s *Session) Ledger() []Line {
-	for room := 32; ; {
-		lines := make([]Line, room)
-		n := int(C.dq_ledger(s.c, (*C.dq_line)(unsafe.Pointer(first(lines))), C.uint32_t(room)))
-		if n <= room {
-			return lines[:n]
-		}
-		room = n + 8
-	}
+	return counted(32, func(to *Line, room C.uint32_t) C.uint32_t {
+		return C.dq_ledger(s.c, (*C.dq_line)(unsafe.Pointer(to)), room)
+	})
 }
 
 // ReasonRow describes a drop reason.

@@ -115,7 +115,7 @@ func nodes(x *exam) {
 		if node < 0 {
 			continue
 		}
-		for _, q := range interfaceQueues(c) {
+		for _, q := range c.Queues() {
 			of := fmt.Sprintf("queue %s of %s", q.Name, c.Address)
 			if at := x.m.CPUNode(q.CPUCore); q.CPUCore >= 0 && at != node {
 				x.fail(of, fmt.Sprintf("core %d is on node %d, the card on node %d", q.CPUCore, at, node), fmt.Sprintf("set cpu_core to one of %s", listText(x.m.NodeCPUs(node))))

@@ -133,17 +133,7 @@ func queueCores(x *exam) {
 // queuesOf lists all queues of a configuration.
 func queuesOf(cfg *spec.Config) (all []*spec.Queue) {
 	for _, i := range cfg.Interfaces {
-		all = append(all, interfaceQueues(i)...)
-	}
-	return all
-}
-
-func interfaceQueues(i *spec.Interface) (all []*spec.Queue) {
-	if i.RX != nil {
-		all = append(all, i.RX.Queues...)
-	}
-	if i.TX != nil {
-		all = append(all, i.TX.Queues...)
+		all = append(all, i.Queues()...)
 	}
 	return all
 }

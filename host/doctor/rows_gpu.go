@@ -140,7 +140,7 @@ func (x *exam) queueCores() (cores []int) {
 		return nil
 	}
 	for _, c := range x.cfg.Interfaces {
-		for _, q := range interfaceQueues(c) {
+		for _, q := range c.Queues() {
 			if q.CPUCore >= 0 {
 				cores = append(cores, q.CPUCore)
 			}

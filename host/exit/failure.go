@@ -1,6 +1,7 @@
 package exit
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"syscall"
@@ -35,28 +36,18 @@ func Ended(code Code) error {
 // Signalled is the end by a signal.
 type Signalled struct{ Signal os.Signal }
 
-// Error returns the signal's usual name.
-func (s *Signalled) Error() string {
-	switch s.Signal {
-	case syscall.SIGTERM:
-		return "SIGTERM"
-	case syscall.SIGHUP:
-		return "SIGHUP"
-	case syscall.SIGQUIT:
-		return "SIGQUIT"
-	}
-	return "Ctrl-C"
+// ends are the names and exit codes of signals; any other signal is Ctrl-C.
+var ends = map[os.Signal]struct {
+	name string
+	code Code
+}{
+	syscall.SIGTERM: {"SIGTERM", Terminated},
+	syscall.SIGHUP:  {"SIGHUP", Hangup},
+	syscall.SIGQUIT: {"SIGQUIT", Quit},
 }
 
+// Error returns the signal's usual name.
+func (s *Signalled) Error() string { return cmp.Or(ends[s.Signal].name, "Ctrl-C") }
+
 // Code returns the exit code: 128 and the signal's number.
-func (s *Signalled) Code() Code {
-	switch s.Signal {
-	case syscall.SIGTERM:
-		return Terminated
-	case syscall.SIGHUP:
-		return Hangup
-	case syscall.SIGQUIT:
-		return Quit
-	}
-	return Interrupted
-}
+func (s *Signalled) Code() Code { return cmp.Or(ends[s.Signal].code, Interrupted) }

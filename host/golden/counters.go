@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"os"
 	"slices"
@@ -75,7 +76,7 @@ func diffJSON(path string, want, got any) []string {
 			break
 		}
 		var diffs []string
-		for _, key := range sortedKeys(want) {
+		for _, key := range slices.Sorted(maps.Keys(want)) {
 			value, found := object[key]
 			if !found {
 				diffs = append(diffs, fmt.Sprintf("%s: missing, want %s", join(path, key), compact(want[key])))
@@ -140,15 +141,6 @@ func project(want, got any) any {
 		return out
 	}
 	return got
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func compact(v any) string {

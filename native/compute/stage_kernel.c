@@ -141,18 +141,8 @@ static int user_rx(dq_queue *q, dq_burst **b, uint32_t room) {
 static int user_poll(dq_stage *st) {
     user *u = st->impl;
     uint32_t ended;
-    char words[256];
     dq_launcher_look(u->launcher, &ended);
-    dqi_gpu *gpu = dqi_launcher_gpu(u->launcher);
-    if (gpu && dqi_gpu_lost(gpu, words, sizeof words)) dqi_stage_fail(st, words);
-    int64_t next = dqi_launcher_next(u->launcher);
-    if (next == INT64_MAX) return (int)ended;
-    if (dqi_virtual(st->session)) { // virtual time must not advance until the kernel has ended
-        if (ended == 0) dqi_mover_nap();
-        return 1;
-    }
-    st->next_ns = dq_now(st->session) + next;
-    return (int)ended;
+    return dqi_stage_await(st, dqi_launcher_gpu(u->launcher), (int)ended, dqi_launcher_next(u->launcher));
 }
 
 // ---- stage ------------------------------------------------------------------------------------------------

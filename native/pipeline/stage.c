@@ -1,8 +1,11 @@
 // stage.c: list of a session's stages, and checks of what a stage may access.
 #include "pipeline/stage.h"
+#include "core/clock.h"
 #include "core/dq_burst.h"
 #include "core/err.h"
 #include "core/region.h"
+#include "cuda/gpu.h"
+#include "cuda/mover.h"
 #include "pipeline/dq_pipeline.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
@@ -98,6 +101,19 @@ void dqi_stage_fail(dq_stage *st, const char *why) {
     if (atomic_load_explicit(&st->failed, memory_order_relaxed)) return;
     snprintf(st->failure, sizeof st->failure, "%s", why);
     atomic_store_explicit(&st->failed, true, memory_order_release);
+}
+
+int dqi_stage_await(dq_stage *st, dqi_gpu *gpu, int work, int64_t next) {
+    char words[sizeof st->failure];
+    if (gpu && dqi_gpu_lost(gpu, words, sizeof words)) dqi_stage_fail(st, words);
+    if (next == INT64_MAX) return work;
+    if (dqi_virtual(st->session)) {
+        if (work == 0) dqi_mover_nap();
+        return 1;
+    }
+    int64_t at = dq_now(st->session) + next;
+    if (at < st->next_ns) st->next_ns = at;
+    return work;
 }
 
 bool dq_stage_failure(const dq_stage *st, char *buf, size_t len) {

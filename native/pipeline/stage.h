@@ -6,6 +6,7 @@
 #include "pipeline/dq_figures.h"
 
 typedef struct dqi_stage_ops dqi_stage_ops;
+typedef struct dqi_gpu dqi_gpu; // cuda/gpu.h
 
 #define DQI_TOUCHES_FIRST 1u
 #define DQI_TOUCHES_ALL   ((1u << DQ_MAX_SEGS) - 1)
@@ -78,6 +79,10 @@ static inline int dqi_stage_poll(dq_stage *st) {
 
 // Marks the stage as failed, with a reason; the first call counts. Its poller.
 void dqi_stage_fail(dq_stage *st, const char *why);
+// Ends a poll of a stage with work in flight on a GPU (NULL: on the host): fails the stage if the GPU is
+// lost, and requests a poll `next` ns from now (INT64_MAX: nothing is in flight). Returns work, or on the
+// virtual clock 1 until nothing is in flight, so that time does not advance. Its poller.
+int dqi_stage_await(dq_stage *st, dqi_gpu *gpu, int work, int64_t next);
 
 int dqi_stage_add(dq_session *s, const char *name, const dqi_stage_ops *ops, void *impl, dq_stage **out,
                   dq_diag *diag);

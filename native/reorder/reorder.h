@@ -177,8 +177,8 @@ void dqi_reorder_account(dqi_assembly *a, const dqi_assembled *b);
 int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag);
 // Creates the mover of another source.
 int dqi_reorder_gpu_join(dqi_reorder *r, dqi_source *s, dq_diag *diag);
-// Processes the GPU's progress; returns the work done. Lowers *next_ns to the session time of the next check.
-int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns);
+// Processes the GPU's progress; returns as dqi_stage_await does.
+int dqi_reorder_gpu_poll(dqi_reorder *r);
 // Appends moves of b's final bitmap and extra numbers to m's list, if the GPU gets them. The list needs space
 // for dqi_reorder_gpu_marks moves.
 void dqi_reorder_gpu_mark(dqi_reorder *r, dqi_batch *b, dqi_mover *m);

@@ -120,21 +120,11 @@ static void hurry(dqi_reorder *r) {
         if (r->sources[k].mover) dqi_mover_push(r->sources[k].mover, true);
 }
 
-int dqi_reorder_gpu_poll(dqi_reorder *r, int64_t *next_ns) {
-    const dq_session *s = r->base.stage->session;
+int dqi_reorder_gpu_poll(dqi_reorder *r) {
     int64_t soonest;
     hurry(r);
     int work = look(r, &soonest);
-    char words[256];
-    if (dqi_gpu_lost(r->base.gpu, words, sizeof words)) dqi_stage_fail(r->base.stage, words);
-    if (soonest == INT64_MAX) return work;
-    if (dqi_virtual(s)) { // virtual time must not advance until the GPU is done
-        if (work == 0) dqi_mover_nap();
-        return 1;
-    }
-    int64_t at = dq_now(s) + soonest;
-    if (at < *next_ns) *next_ns = at;
-    return work;
+    return dqi_stage_await(r->base.stage, r->base.gpu, work, soonest);
 }
 
 // Collects runs of missing cells from b->gap_cell on; returns their number.

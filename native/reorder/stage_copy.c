@@ -273,18 +273,9 @@ static int copy_rx(dq_queue *q, dq_burst **b, uint32_t room) {
 
 static int copy_poll(dq_stage *st) {
     copier *c = st->impl;
-    char words[256];
     if (!c->mover) return 0;
     int work = dqi_mover_poll(c->mover, dqi_mono_ns());
-    if (dqi_gpu_lost(c->gpu, words, sizeof words)) dqi_stage_fail(st, words);
-    int64_t next = dqi_mover_next(c->mover);
-    if (next == INT64_MAX) return work;
-    if (dqi_virtual(st->session)) { // virtual time must not advance until the GPU is done
-        if (work == 0) dqi_mover_nap();
-        return 1;
-    }
-    st->next_ns = dq_now(st->session) + next;
-    return work;
+    return dqi_stage_await(st, c->gpu, work, dqi_mover_next(c->mover));
 }
 
 // ---- stage ------------------------------------------------------------------------------------------------

@@ -234,7 +234,7 @@ static bool reorder_histogram(const dq_stage *st, uint32_t k, dq_histogram *out)
 
 static int reorder_poll(dq_stage *st) {
     dqi_reorder *r = st->impl;
-    int work = r->base.gpu ? dqi_reorder_gpu_poll(r, &st->next_ns) : 0;
+    int work = r->base.gpu ? dqi_reorder_gpu_poll(r) : 0;
     return work + dqi_assembly_poll(st);
 }
 

@@ -80,7 +80,7 @@ type Requirement struct {
 // Requirements returns the requirements of the regions, in order, without allocating memory. If env.Bindings is not nil, it checks these as Open does.
 func Requirements(cfg *spec.Config, env Env) ([]Requirement, error) {
 	if faults := preflight.Check(cfg); len(faults) > 0 {
-		return nil, cfg.Source.Wrap(invalid("%v", &preflight.OpenError{Issues: faults}))
+		return nil, cfg.Source.Wrap(invalid("%v", &preflight.OpenError{Errors: spec.Errors{Issues: faults}}))
 	}
 	if env.Bindings != nil {
 		if err := checkBindings(cfg, env.Bindings); err != nil {

@@ -36,7 +36,7 @@ func Open(cfg *spec.Config, env Env) (*Session, error) {
 		s.notes, s.pinned = s.cores.Notes, s.cores.Pinned()
 	}
 	if len(faults) > 0 {
-		return nil, &preflight.OpenError{Issues: faults}
+		return nil, &preflight.OpenError{Errors: spec.Errors{Issues: faults}}
 	}
 	if err := checkBindings(cfg, env.Bindings); err != nil {
 		return nil, err

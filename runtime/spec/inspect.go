@@ -1,6 +1,9 @@
 package spec
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Plan is the resolved configuration, with defaults and engines, as printed by daqiri-run inspect. Its JSON form has a stable order.
 type Plan struct {
@@ -43,7 +46,7 @@ func Inspect(c *Config) *Plan {
 		Source: c.File, Version: c.Version, StreamType: c.StreamType,
 		MasterCore: c.MasterCore, LogLevel: c.LogLevel, DrainNS: c.DrainNS,
 		TxMetaBuffers: c.TxMetaBuffers, RxMetaBuffers: c.RxMetaBuffers,
-		Sections: sortedKeys(c.Extra),
+		Sections: slices.Sorted(maps.Keys(c.Extra)),
 	}
 	if c.Loopback.Mode != "" {
 		p.Loopback = &c.Loopback

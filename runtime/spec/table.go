@@ -2,8 +2,9 @@ package spec
 
 import (
 	"fmt"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 )
 
@@ -45,7 +46,7 @@ func (p *parser) fromValue(v any, at Source, depth int) *node {
 		if len(v) == 0 {
 			n.kind = kindEmpty
 		}
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			n.add(field{k, at.Pos, p.fromValue(v[k], at.Key(k), depth+1)})
 		}
 	default:
@@ -53,16 +54,6 @@ func (p *parser) fromValue(v any, at Source, depth int) *node {
 		n.kind = kindBroken
 	}
 	return n
-}
-
-// sortedKeys returns the keys in a deterministic order.
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 func typeName(v any) string {

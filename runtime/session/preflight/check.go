@@ -13,27 +13,7 @@ import (
 )
 
 // OpenError lists the reasons why a valid configuration cannot be opened on this machine.
-type OpenError struct {
-	Issues []spec.Issue
-}
-
-// Error returns one line per issue.
-func (e *OpenError) Error() string {
-	lines := make([]string, len(e.Issues))
-	for i, is := range e.Issues {
-		lines[i] = is.Error()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Unwrap returns the issues for errors.As.
-func (e *OpenError) Unwrap() []error {
-	errs := make([]error, len(e.Issues))
-	for i, is := range e.Issues {
-		errs[i] = is
-	}
-	return errs
-}
+type OpenError struct{ spec.Errors }
 
 // checker collects settings that are valid but cannot be opened.
 type checker struct {
