@@ -398,7 +398,7 @@ func (s *semaphore) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
 			break
 		}
 		rt.handle(L, inHandler, s.fn, lua.LNumber(first), lua.LNumber(count))
-		run.GiveItem(s.index)
+		run.ReleaseItem(s.index)
 		run = s.of.run
 	}
 	if s.of.run == nil {

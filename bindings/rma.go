@@ -377,7 +377,7 @@ func connectionTell(c *call) int {
 	o := c.options(2)
 	r := o.remote(o.Table, "addr")
 	r.Name = name
-	if err := x.c.TellLent(r); err != nil {
+	if err := x.c.DeclareLent(r); err != nil {
 		return c.refuse(err)
 	}
 	return c.Push(lua.LTrue)
@@ -399,7 +399,7 @@ func (o *options) sendRemotes(conn *session.Conn) (err error) {
 		}
 		r := o.remote(of, "remote")
 		r.Name = k.String()
-		if sendErr := conn.TellLent(r); err == nil {
+		if sendErr := conn.DeclareLent(r); err == nil {
 			err = sendErr
 		}
 	})

@@ -108,7 +108,7 @@ static bool lock(int fd, int *ms) {
 }
 
 // Truncates space reserved beyond the end of a file, unless another process is writing to it.
-static void give_back(const char *path, int *ms) {
+static void truncate_reserve(const char *path, int *ms) {
     int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0) return;
@@ -157,7 +157,7 @@ static void testify(const dq_last_record *r, bool was_fatal, pid_t parent) {
         usleep(1000);
     const char *file = part[DQ_LAST_FILES], *end = file + r->len[DQ_LAST_FILES];
     for (; file < end; file += strlen(file) + 1)
-        give_back(file, &ms);
+        truncate_reserve(file, &ms);
 }
 
 static void be_reporter(void) {

@@ -35,7 +35,7 @@ func (s *Session) AddExternalWriter(name string, depth int, policy Policy) (Stag
 }
 
 // Take waits for the outlet's next burst and fills v with its columns; the caller gets the reference. tag is the tag passed to
-// Give, 0 for a burst from a pipe. ok is false once the outlet has ended and is empty. One goroutine; blocks.
+// Put, 0 for a burst from a pipe. ok is false once the outlet has ended and is empty. One goroutine; blocks.
 func (st Stage) Take(v *View) (b Burst, tag uint32, ok bool) {
 	var c C.dq_view
 	var t C.uint32_t
@@ -55,10 +55,10 @@ func (st Stage) Bytes(seg, i, at, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(p)), size)
 }
 
-// Give passes b to the outlet with a tag above 0; the caller keeps its reference, and the packets become read-only. ErrNoSpace if
+// Put passes b to the outlet with a tag above 0; the caller keeps its reference, and the packets become read-only. ErrNoSpace if
 // the outlet's ring is full, ErrNotReady once it has ended. Any thread.
-func (st Stage) Give(b Burst, tag uint32) error {
-	return status(C.dq_external_give(st.c, b.c, C.uint32_t(tag)))
+func (st Stage) Put(b Burst, tag uint32) error {
+	return status(C.dq_external_put(st.c, b.c, C.uint32_t(tag)))
 }
 
 // End ends the outlet's input: Take returns the remaining bursts. Any thread.

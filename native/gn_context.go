@@ -218,8 +218,8 @@ func (g GN) TakeItem(sem int) (first, count uint64, ok bool) {
 	return uint64(f), uint64(n), ok
 }
 
-// GiveItem returns the oldest taken item to the kernel.
-func (g GN) GiveItem(sem int) { C.dq_gn_sem_done(g.c, C.uint32_t(sem)) }
+// ReleaseItem returns the oldest taken item to the kernel.
+func (g GN) ReleaseItem(sem int) { C.dq_gn_sem_done(g.c, C.uint32_t(sem)) }
 
 // Progress polls the interface's queues and stages once, if no worker does; it returns the amount of work done.
 func (i Iface) Progress() (int, error) {

@@ -111,15 +111,15 @@ func (i Iface) LentNamed(conn uint32, name string) (r Remote, err error) {
 	return r, err
 }
 
-// TellLent declares a region lent by a peer that does not announce it.
-func (i Iface) TellLent(conn uint32, r Remote) error {
+// DeclareLent declares a region lent by a peer that does not announce it.
+func (i Iface) DeclareLent(conn uint32, r Remote) error {
 	c := C.dq_remote{addr: C.uint64_t(r.Addr), bytes: C.uint64_t(r.Bytes), key: C.uint64_t(r.Key), access: C.uint32_t(r.Access),
 		slots: C.uint32_t(r.Slots), slot_bytes: C.uint32_t(r.SlotBytes)}
 	if err := put(c.name[:], "name", r.Name); err != nil {
 		return err
 	}
 	var d C.dq_diag
-	return result("remote memory", C.dq_lent_tell(i.c, C.uint32_t(conn), &c, &d), &d)
+	return result("remote memory", C.dq_lent_declare(i.c, C.uint32_t(conn), &c, &d), &d)
 }
 
 // Received updates a burst's byte count after an operation has written lengths.

@@ -66,8 +66,8 @@ func (r *runner) listenForOthers() error {
 	return nil
 }
 
-// tellOthers sends the live line and the view to attached clients, once per second.
-func (r *runner) tellOthers() {
+// sendToClients sends the live line and the view to attached clients, once per second.
+func (r *runner) sendToClients() {
 	if r.others != nil && r.others.Watched() {
 		now := time.Now()
 		r.others.Show(r.otherLine.Line(now), r.otherView.Text(now))

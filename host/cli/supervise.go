@@ -141,7 +141,7 @@ func (r *runner) wait(done <-chan struct{}, stop func()) bool {
 			r.remember()
 			r.warn()
 			r.record()
-			r.tellOthers()
+			r.sendToClients()
 			r.show()
 		}
 	}

@@ -64,7 +64,7 @@ static int allocate(dqi_gpu *g, uint64_t bytes, dqi_gpu_memory *m, const char *w
     return dqi_gpu_memory_new(g, bytes, "; hint: lower num_bufs or buf_size", m, what, diag);
 }
 
-static void give_back(allocation *a) {
+static void release_memory(allocation *a) {
     if (a->files && dqi_gpu_enter(a->memory.gpu) == CU_SUCCESS)
         a->files->memory_deregister((void *)(uintptr_t)a->memory.at);
     if (!a->bound) dqi_gpu_memory_free(&a->memory);
@@ -136,7 +136,7 @@ static int open_region(dq_session *s, uint32_t k, dq_diag *diag) {
 static void close_region(dqi_cuda_memory *m, dq_region *r, uint32_t k) {
     if (r->heads) dqi_pinned_free(m->regions[k].memory.gpu, r->heads, m->heads[k]);
     r->heads = NULL;
-    give_back(&m->regions[k]);
+    release_memory(&m->regions[k]);
 }
 
 int dqi_cuda_open_regions(dq_session *s, dq_diag *diag) {

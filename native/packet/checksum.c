@@ -157,7 +157,7 @@ static uint16_t adjusted(const uint8_t *p, uint32_t sum) {
 
 // was: the packet before the change. A UDP checksum of 0 stays 0; if the packet was not UDP before, there was
 // none.
-static void compute_anew(uint8_t *p, const dqi_pkt *was) {
+static void recompute(uint8_t *p, const dqi_pkt *was) {
     dqi_pkt now;
     dqi_parse(p, was->len, &now);
     bool none = was->has & now.has & DQ_HAS_UDP && dqi_be16(p + now.l4 + 6) == 0;
@@ -166,13 +166,13 @@ static void compute_anew(uint8_t *p, const dqi_pkt *was) {
 }
 
 void dqi_csum_before(dqi_csum_change *c, const uint8_t *p, const dqi_pkt *pkt, uint32_t from, uint32_t to) {
-    *c = (dqi_csum_change){.from = from, .to = to, .anew = is_special((range){from, to}, pkt)};
-    if (!c->anew) add_ranges(c, p, pkt, true);
+    *c = (dqi_csum_change){.from = from, .to = to, .recompute = is_special((range){from, to}, pkt)};
+    if (!c->recompute) add_ranges(c, p, pkt, true);
 }
 
 void dqi_csum_after(dqi_csum_change *c, uint8_t *p, const dqi_pkt *pkt) {
-    if (c->anew) {
-        compute_anew(p, pkt);
+    if (c->recompute) {
+        recompute(p, pkt);
         return;
     }
     add_ranges(c, p, pkt, false);

@@ -113,7 +113,7 @@ bool dqi_csum_ok(const uint8_t *p, const dqi_pkt *pkt);
 // A change of bytes [from, to) of a packet, at most 9, and its effect on checksums.
 typedef struct dqi_csum_change {
     uint32_t from, to;
-    bool anew;       // recompute: the bytes control checksum coverage, or are one
+    bool recompute;  // the bytes control checksum coverage, or are one
     uint32_t ip, l4; // differences of the sums so far
 } dqi_csum_change;
 

@@ -60,7 +60,7 @@ static bool moves_headers(const dq_template *t, const dq_field *f) {
     const uint32_t addresses = 12; // of the Ethernet header
     dqi_csum_change c;
     dqi_csum_before(&c, t->bytes, &t->pkt, from, to);
-    return c.anew || (to > addresses && from < t->pkt.l3);
+    return c.recompute || (to > addresses && from < t->pkt.l3);
 }
 
 static dqi_sums sums_of(const dq_template *t) {

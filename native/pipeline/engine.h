@@ -58,7 +58,7 @@ typedef struct dqi_rma_ops {
     // Returns the k-th region lent by a connection's peer; false if k is out of range. Any thread.
     bool (*lent)(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out);
     // Adds a region by hand, for a peer that does not announce it.
-    int (*tell)(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
+    int (*declare)(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
 } dqi_rma_ops;
 
 // Manually connected queue pairs; the arguments are checked by dq_queue_pair_*. All are set.

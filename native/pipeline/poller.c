@@ -236,7 +236,7 @@ static nfds_t arm(dqi_poller *p, struct pollfd *fds, nfds_t max) {
     return n;
 }
 
-static void tell_woken(const dqi_poller *p, const struct pollfd *fds) {
+static void call_woken(const dqi_poller *p, const struct pollfd *fds) {
     const struct pollfd *at = fds + 1;
     for (uint32_t i = 0; i < p->n; i++) {
         dq_queue *q = p->queues[i];
@@ -306,7 +306,7 @@ void dqi_poller_sleep(dqi_poller *p, int64_t until_ns) {
     int64_t began = dqi_mono_ns();
     bool slept_out = dqi_wake_sleep(&p->wake, fds, n, left);
     int64_t slept = dqi_mono_ns() - began;
-    if (!slept_out) tell_woken(p, fds);
+    if (!slept_out) call_woken(p, fds);
     if (slept_out && left == d.awake) learn_lead(p, slept - left);
     if (d.rest == INT64_MAX) learn(p, slept);
 }

@@ -43,7 +43,7 @@ static void follow(uint8_t *p, uint32_t len, uint32_t head, const uint8_t *from,
     if (k.has & DQ_HAS_IPV6) dqi_put_be16(p + k.l3 + 4, (uint16_t)(len - k.l3 - DQI_IPV6_LEN));
     if (k.has & DQ_HAS_UDP && !(k.has & DQ_HAS_FRAGMENT)) dqi_put_be16(p + k.l4 + 4, (uint16_t)(len - k.l4));
     k.len = len;
-    dqi_csum_after(&(dqi_csum_change){.anew = true}, p, &k);
+    dqi_csum_after(&(dqi_csum_change){.recompute = true}, p, &k);
 }
 
 // Copies the column values of packet i to the last packet of out.

@@ -25,6 +25,6 @@ static inline void dqi_op_lost(dq_op *op, uint32_t n, int err) {
 
 // Like dq_writer_write, with an existing operation of as many parts as b has packets. On error no part has
 // begun, and only the caller references the operation.
-int dqi_writer_give(dq_stage *writer, dq_burst *b, dq_op *op);
+int dqi_writer_put(dq_stage *writer, dq_burst *b, dq_op *op);
 
 #endif

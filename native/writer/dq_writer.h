@@ -73,7 +73,7 @@ bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out)
 // Creates a writer stage with one external consumer. At most depth bursts are queued.
 int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
                       dq_diag *diag);
-// Waits for the next burst, whose reference the consumer gets. *tag: that of dq_external_give, 0: from a
+// Waits for the next burst, whose reference the consumer gets. *tag: that of dq_external_put, 0: from a
 // pipe. NULL: the outlet has ended and is empty. One thread at a time; blocks.
 dq_burst *dq_external_take(dq_stage *outlet, dq_view *view, uint32_t *tag);
 // Returns the address of bytes of a segment in device-only memory of the burst taken last, from `at` on;
@@ -83,7 +83,7 @@ const uint8_t *dq_external_bytes(dq_stage *outlet, uint32_t seg, uint32_t i, uin
 // Queues b for the consumer; the caller keeps its reference, and the packets become read-only. tag: above 0.
 // DQ_OK, DQ_NO_SPACE_AVAILABLE (depth bursts are queued), DQ_NOT_READY (it has ended), or the error of
 // reaching its GPU's memory. Any thread; never blocks.
-int dq_external_give(dq_stage *outlet, dq_burst *b, uint32_t tag);
+int dq_external_put(dq_stage *outlet, dq_burst *b, uint32_t tag);
 // Ends the outlet: later bursts are dropped as stopped. Any thread.
 void dq_external_end(dq_stage *outlet);
 // Report the outcome of taken packets, exactly once for each. reason: dq_reason; extra: dq_extra. Any thread.

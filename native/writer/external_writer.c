@@ -1,7 +1,7 @@
 // external_writer.c: writer with an external consumer: bursts wait in a bounded ring for the consumer, which
 // copies the data, releases the bursts, and later reports the outcome of their packets.
 //
-// Ledger: the nodes count `in` and packets that found the ring full; dq_external_give counts `in` of bursts
+// Ledger: the nodes count `in` and packets that found the ring full; dq_external_put counts `in` of bursts
 // from scripts; the consumer counts the rest. A consumer that must not block a queue (policy drop) drops
 // packets itself when it has no space, so that the ring, and with it the queue's memory, stays free.
 #include "core/burst.h"
@@ -119,7 +119,7 @@ static int reach_burst(outlet *o, const dq_burst *b) {
     return n < 0 ? DQ_NOT_SUPPORTED : reach(o, regions, (uint32_t)n, NULL);
 }
 
-int dq_external_give(dq_stage *st, dq_burst *b, uint32_t tag) {
+int dq_external_put(dq_stage *st, dq_burst *b, uint32_t tag) {
     outlet *o = st->impl;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;

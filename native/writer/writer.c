@@ -175,7 +175,7 @@ static int writer_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
 
 // ---- bursts from scripts: any task's thread ---------------------------------------------------------------
 
-int dqi_writer_give(dq_stage *writer, dq_burst *b, dq_op *op) {
+int dqi_writer_put(dq_stage *writer, dq_burst *b, dq_op *op) {
     dqi_writer *w = writer->impl;
     uint32_t n = b->n;
     uint64_t bytes = b->bytes;
@@ -199,7 +199,7 @@ int dq_writer_write(dq_stage *writer, dq_burst *b, const dq_write_names *names, 
     uint32_t n = b->n;
     dq_op *op = dqi_op_new(n, names, names ? sizeof *names : 0);
     if (!op) return DQ_ESYS - ENOMEM;
-    int err = dqi_writer_give(writer, b, op);
+    int err = dqi_writer_put(writer, b, op);
     if (err == DQ_OK) {
         *out = op;
         return DQ_OK;

@@ -120,7 +120,7 @@ void dqi_writer_keep_words(dqi_writer *w, const char *object, const char *words)
 // Allocates staging memory for the dirs, for regions of a burst that are on a GPU.
 int dqi_writer_reach(dqi_writer *w, dq_region *const *regions, uint32_t n, dq_diag *diag);
 // Reports once per dir why data on a GPU could not be written without the host. Dir's thread.
-void dqi_writer_tell_indirect(dqi_writer_dir *l, const char *why);
+void dqi_writer_note_indirect(dqi_writer_dir *l, const char *why);
 // Releases the entry and its burst. Any thread.
 void dqi_writer_release(dqi_writer *w, dqi_entry *e);
 

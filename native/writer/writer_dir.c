@@ -148,7 +148,7 @@ static void end_file(dqi_writer_dir *l) {
     look_for_dirt(l);
 }
 
-void dqi_writer_tell_indirect(dqi_writer_dir *l, const char *why) {
+void dqi_writer_note_indirect(dqi_writer_dir *l, const char *why) {
     if (!l->indirect)
         dqi_note(l->w->session, "writer %s: %s: from the GPU through pinned memory: %s", l->w->name, l->dir,
                  why);
@@ -165,7 +165,7 @@ static int add_file(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, uint32_t 
     if (!dqi_quota_take(l, bytes, t)) return -DQI_EQUOTA;
     int err = names ? dqi_packet_files_add_named(&l->each, names, b, i, t)
                     : dqi_packet_files_add(&l->each, b, i, n, index, t);
-    if (l->each.indirect[0]) dqi_writer_tell_indirect(l, l->each.indirect);
+    if (l->each.indirect[0]) dqi_writer_note_indirect(l, l->each.indirect);
     dqi_quota_return(l, (int64_t)(bytes - (t->packet_bytes - before)));
     if (err != 0) return err;
     if (!names) atomic_store_explicit(&l->files, *index + 1, memory_order_relaxed);

@@ -179,7 +179,7 @@ static int open_file(dqi_writer_dir *l, const char *path, uint64_t index, const 
 }
 
 // Reports the properties of the first file, once per folder.
-static void tell(const dqi_writer_dir *l, const char *path) {
+static void note_first(const dqi_writer_dir *l, const char *path) {
     const dqi_buffered_file *f = l->f.file;
     if (f->disk.buffered)
         dqi_note(l->w->session, "writer %s: %s: buffered: %s", l->w->name, path, f->disk.buffered);
@@ -220,7 +220,7 @@ int dqi_file_begin(dqi_writer_dir *l, const dqi_entry *e, dqi_file_tally *t) {
     l->f.note = note_of(l);
     if (w->conf.rotate_bytes) dqi_disk_reserve(&l->f.file->disk, w->conf.rotate_bytes);
     if (!list_file(l, true)) return -ENOMEM; // it is closed later
-    if (atomic_exchange(&l->files, index + 1) == 0) tell(l, path);
+    if (atomic_exchange(&l->files, index + 1) == 0) note_first(l, path);
     return 0;
 }
 
@@ -325,7 +325,7 @@ int dqi_file_add(dqi_writer_dir *l, const dqi_entry *e, uint32_t i, dqi_file_tal
     if (err == 0 && b->device_only && !l->f.file->staging)
         err = dqi_buffered_file_stage(l->f.file, atomic_load(&l->staging), t);
     if (err == 0) err = f->add(l->f.file, b, i, file_time(l, ts), t);
-    if (l->f.file->indirect[0]) dqi_writer_tell_indirect(l, l->f.file->indirect);
+    if (l->f.file->indirect[0]) dqi_writer_note_indirect(l, l->f.file->indirect);
     if (err == 0) note_packet(l, b, ts);
     if (c->quota) dqi_file_count(l, bytes);
     return err;

@@ -113,14 +113,14 @@ func (s *Source) compile(dir, at, text string, c compiler) error {
 	defer ours.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), compileLimit)
 	defer cancel()
-	var said bytes.Buffer
+	var output bytes.Buffer
 	run := func(program string, argv []string) error {
 		cmd := exec.CommandContext(ctx, program)
 		cmd.Args, cmd.Dir, cmd.Env = argv, dir, compilerEnv(dir)
 		cmd.ExtraFiles = []*os.File{theirs}
 		cmd.Cancel = ours.Close
 		cmd.WaitDelay = endLimit
-		cmd.Stdout, cmd.Stderr = &said, &said
+		cmd.Stdout, cmd.Stderr = &output, &output
 		return cmd.Run()
 	}
 	argv := append([]string{c.path}, append(c.options(), "-o", at, "kernel.cu", "-lm")...)
@@ -135,7 +135,7 @@ func (s *Source) compile(dir, at, text string, c compiler) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %s did not end in %s", s.Title, c.path, compileLimit)
 	case errors.As(err, &exit):
-		return s.sourceError(said.String(), hostLacks)
+		return s.sourceError(output.String(), hostLacks)
 	}
 	return fmt.Errorf("%s: %s: %w", s.Title, c.path, err)
 }

@@ -416,8 +416,8 @@ func (p *Persistent) TakeItem(sem int) (first, count uint64, ok bool) {
 	return p.native.TakeItem(sem)
 }
 
-// GiveItem returns the oldest taken item to the kernel.
-func (p *Persistent) GiveItem(sem int) { p.native.GiveItem(sem) }
+// ReleaseItem returns the oldest taken item to the kernel.
+func (p *Persistent) ReleaseItem(sem int) { p.native.ReleaseItem(sem) }
 
 // Close closes the rings of a kernel that has ended. Calling it again has no effect.
 func (p *Persistent) Close() {

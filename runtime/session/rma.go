@@ -81,13 +81,13 @@ func (c *Conn) Lent() ([]Remote, error) {
 	return c.i.native.Lent(c.id), nil
 }
 
-// TellLent declares memory lent by a peer of another kind, which does not announce it.
-func (c *Conn) TellLent(r Remote) error {
+// DeclareLent declares memory lent by a peer of another kind, which does not announce it.
+func (c *Conn) DeclareLent(r Remote) error {
 	if err := c.i.s.enter(); err != nil {
 		return err
 	}
 	defer c.i.s.leave()
-	return c.i.native.TellLent(c.id, r)
+	return c.i.native.DeclareLent(c.id, r)
 }
 
 // reach returns an operation on n bytes at an offset of named memory of the peer, after checking the access.

@@ -39,7 +39,7 @@ func (s *Session) Tap(name string, t *task.Task, target any, o TapOptions) (*Tap
 	st, err := s.stage(name, KindTap, "", func(n string) (native.Stage, error) {
 		return s.native.AddTap(n, native.TapConf{
 			Waiter: t.Waiter(),
-			Tag:    t.Register(target, tap, s.giveBack),
+			Tag:    t.Register(target, tap, s.releaseEvent),
 			Depth:  o.Depth,
 			Policy: o.Policy,
 			Sample: max(o.Sample, 1),
@@ -56,8 +56,8 @@ func (s *Session) Tap(name string, t *task.Task, target any, o TapOptions) (*Tap
 	return tap, nil
 }
 
-// giveBack frees the burst of an undelivered event.
-func (s *Session) giveBack(e *native.Event) {
+// releaseEvent frees the burst of an undelivered event.
+func (s *Session) releaseEvent(e *native.Event) {
 	if e.Kind == native.EventBurst && !s.closed.Load() {
 		e.Burst().Unref()
 	}

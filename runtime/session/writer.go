@@ -182,7 +182,7 @@ func (st *Stage) Write(b *Burst, names *WriteNames) (*Op, error) {
 	var op native.Op
 	var err error
 	if st.s3 != nil {
-		op, err = st.s3.Give(b.native, int(b.view.N), names)
+		op, err = st.s3.Put(b.native, int(b.view.N), names)
 	} else {
 		op, err = st.native.Write(b.native, names)
 	}

@@ -98,7 +98,7 @@ func (t *Task) next(looked bool) bool {
 			t.item = it
 			return true
 		}
-		t.giveBack(e)
+		t.discard(e)
 	}
 	if len(t.batch) == 0 {
 		return false
@@ -133,8 +133,8 @@ func ended(it Item) int {
 	return 0
 }
 
-// giveBack frees what an unwanted event holds.
-func (t *Task) giveBack(e *native.Event) {
+// discard frees what an unwanted event holds.
+func (t *Task) discard(e *native.Event) {
 	if drop := t.targets[e.Tag-1].drop; drop != nil {
 		drop(e)
 	}
@@ -186,7 +186,7 @@ func (t *Task) postpone() {
 		if it, ok := t.event(&e); ok {
 			t.deferred = append(t.deferred, it)
 		} else {
-			t.giveBack(&e)
+			t.discard(&e)
 		}
 	}
 	t.batch = nil
@@ -253,7 +253,7 @@ func (t *Task) Forget(gone func(source any) bool) {
 		if it.Event == nil || !gone(it.Source) {
 			return false
 		}
-		t.giveBack(it.Event)
+		t.discard(it.Event)
 		return true
 	})
 }

@@ -293,7 +293,7 @@ static void push(dq_queue *rx, dqi_eth_batch *d, const uint32_t *idx, uint32_t n
 
 // Passes its frames idx[0..n) to rx: up to room of them into b (NULL if another queue's poller reads), the
 // rest into the inbox. Returns the number added to b.
-static uint32_t give(dq_queue *rx, dqi_eth_batch *d, uint32_t n, dq_burst *b, uint32_t room) {
+static uint32_t deliver(dq_queue *rx, dqi_eth_batch *d, uint32_t n, dq_burst *b, uint32_t room) {
     uint32_t at = 0, added = 0;
     if (b) {
         at = n < room ? n : room;
@@ -312,8 +312,8 @@ static uint32_t give(dq_queue *rx, dqi_eth_batch *d, uint32_t n, dq_burst *b, ui
 
 // ---- reading a device queue -------------------------------------------------------------------------------
 
-static void give_all(dqi_port *p, dqi_eth_batch *d, uint32_t m, dq_queue *q, dq_burst *b, uint32_t room,
-                     uint32_t *added) {
+static void deliver_all(dqi_port *p, dqi_eth_batch *d, uint32_t m, dq_queue *q, dq_burst *b, uint32_t room,
+                        uint32_t *added) {
     const dq_iface *i = p->iface;
     uint32_t given = 0;
     for (uint32_t k = 0, left = m; k < i->n_rx && left > 0; k++) {
@@ -325,7 +325,7 @@ static void give_all(dqi_port *p, dqi_eth_batch *d, uint32_t m, dq_queue *q, dq_
         }
         left -= n;
         given += n;
-        if (n > 0) *added += give(rx, d, n, rx == q ? b : NULL, room);
+        if (n > 0) *added += deliver(rx, d, n, rx == q ? b : NULL, room);
     }
     dqi_port_drop(p, DQ_DROP_NO_FLOW, m - given);
 }
@@ -364,7 +364,7 @@ static uint32_t read_once(dqi_port_queue *l, dq_queue *q, dq_burst *b, uint32_t 
     if (l->heads && dqi_eth_heads_lost(l))
         dqi_port_drop(p, DQ_DROP_DEVICE_LOST, m);
     else if (classify(l, d, m))
-        give_all(p, d, m, q, b, room, added);
+        deliver_all(p, d, m, q, b, room, added);
     free_pieces(p, d, n);
     if (!l->heads) p->driver->release(l);
     return m;

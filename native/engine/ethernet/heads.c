@@ -146,7 +146,7 @@ static void look_again(dq_queue *q, const dqi_eth_heads *h) {
     if (then < q->next_ns) q->next_ns = then;
 }
 
-static void tell_loss(dq_queue *q, const dqi_eth_heads *h) {
+static void check_gpu(dq_queue *q, const dqi_eth_heads *h) {
     char words[256];
     if (q && dqi_gpu_lost(h->gpu, words, sizeof words)) dqi_queue_fail(q, "%s", words);
 }
@@ -156,7 +156,7 @@ dqi_eth_batch *dqi_eth_heads_read(dqi_port_queue *l, uint32_t most, uint32_t *n)
     read_more(l, h, most);
     dqi_mover_poll(h->mover, dqi_mono_ns());
     send_on(h);
-    tell_loss(l->reader, h);
+    check_gpu(l->reader, h);
     flight *f = flight_of(h, h->head);
     *n = 0;
     if (h->head == h->tail || (!h->given_up && dqi_load_acq32(&f->lists) > 0)) {

@@ -215,7 +215,7 @@ static const dqi_rma_ops rma = {
     .lend = dqi_rdma_lend,
     .revoke = dqi_rdma_revoke,
     .lent = dqi_rdma_lent,
-    .tell = dqi_rdma_tell,
+    .declare = dqi_rdma_declare,
 };
 
 static const dqi_pair_ops pairs = {

@@ -42,11 +42,11 @@ static void reset(dqi_rconn *c) {
 
 dqi_rconn *dqi_rconn_new(dqi_rdma *r) {
     uint32_t id = 0;
-    bool anew = false;
+    bool fresh = false;
     pthread_mutex_lock(&r->conns.lock);
-    dqi_rconn *c = (dqi_rconn *)dqi_conn_reserve(&r->conns, &id, &anew);
+    dqi_rconn *c = (dqi_rconn *)dqi_conn_reserve(&r->conns, &id, &fresh);
     if (c && !make_rings(c)) {
-        if (anew) free(c);
+        if (fresh) free(c);
         atomic_fetch_sub(&r->conns.n, 1);
         c = NULL;
     }

@@ -188,7 +188,7 @@ bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out) {
     return there;
 }
 
-int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag) {
+int dqi_rdma_declare(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag) {
     dqi_rdma *r = i->engine;
     dqi_rconn *c = dqi_rconn_find(r, conn);
     if (!c)

@@ -13,7 +13,7 @@ int dqi_rdma_lend(dq_iface *i, uint32_t conn, const dq_loan *loan, dq_lease *out
 int dqi_rdma_revoke(dq_iface *i, dq_lease *lease);
 void dqi_rdma_revoke_all(dqi_rdma *r);
 bool dqi_rdma_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out);
-int dqi_rdma_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
+int dqi_rdma_declare(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
 // Handles a note from the peer. Under the connection's lock.
 void dqi_rconn_take_note(dqi_rconn *c, const uint8_t *bytes, uint32_t len);
 

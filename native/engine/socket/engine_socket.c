@@ -122,7 +122,7 @@ static int open_socket(dq_iface *i, dq_diag *diag) {
 }
 
 // Reports which packets could not be sent in runs.
-static void tell_refused(const dqi_sock *s) {
+static void note_refused(const dqi_sock *s) {
     for (uint32_t k = 0; k < s->n_base; k++) {
         uint32_t from = atomic_load(&s->base[k]->gso_refused);
         if (from == 0) continue;
@@ -189,7 +189,7 @@ static void stop(dq_iface *i) {
     if (!dqi_sock_is_udp(s)) take_down(s);
     atomic_store(&s->stopped, true);
     if (s->listen_fd >= 0) shutdown(s->listen_fd, SHUT_RD); // rejects new connections
-    tell_refused(s);
+    note_refused(s);
     dqi_sconn_kick(s);
 }
 

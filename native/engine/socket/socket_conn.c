@@ -14,11 +14,11 @@ dqi_sconn *dqi_sconn_find(dqi_sock *s, uint32_t id) { return (dqi_sconn *)dqi_co
 
 dqi_sconn *dqi_sconn_new(dqi_sock *s, int pair) {
     uint32_t id = 0;
-    bool anew = false;
+    bool fresh = false;
     pthread_mutex_lock(&s->conns.lock);
-    dqi_sconn *c = (dqi_sconn *)dqi_conn_reserve(&s->conns, &id, &anew);
+    dqi_sconn *c = (dqi_sconn *)dqi_conn_reserve(&s->conns, &id, &fresh);
     if (c) {
-        if (anew) pthread_mutex_init(&c->tx_lock, NULL);
+        if (fresh) pthread_mutex_init(&c->tx_lock, NULL);
         dqi_conn_place(&s->conns, &c->conn, pair);
         dq_queue *q = c->conn.rx;
         c->sock = s;

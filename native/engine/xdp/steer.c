@@ -90,17 +90,17 @@ static int put_sets(dq_steer *s) {
     return err == 0 ? put_conf(s) : err;
 }
 
-static void give_back(dq_steer *s, const dq_rule *rules, uint32_t n) {
+static void remove_rules(dq_steer *s, const dq_rule *rules, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
-        dqi_steer_give_back(&s->sets, &rules[i]);
+        dqi_steer_remove(&s->sets, &rules[i]);
 }
 
 // Adds n rules, or none on error.
-static int take(dq_steer *s, const dq_rule *rules, uint32_t n, dq_diag *diag) {
+static int add_rules(dq_steer *s, const dq_rule *rules, uint32_t n, dq_diag *diag) {
     for (uint32_t i = 0; i < n; i++) {
-        int err = dqi_steer_take(&s->sets, &rules[i], diag);
+        int err = dqi_steer_add(&s->sets, &rules[i], diag);
         if (err == DQ_OK) continue;
-        give_back(s, rules, i);
+        remove_rules(s, rules, i);
         return err;
     }
     return DQ_OK;
@@ -111,15 +111,15 @@ int dq_steer_change(dq_steer *s, const dq_rule *gone, uint32_t n_gone, const dq_
     if (!s->isolated) return DQ_OK; // all frames are redirected, whatever the rules are
     if (!dqi_steer_begin(&s->sets, 2 * (n_gone + n_add)))
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "flows: no memory for %u", n_add);
-    give_back(s, gone, n_gone);
-    int err = take(s, add, n_add, diag);
+    remove_rules(s, gone, n_gone);
+    int err = add_rules(s, add, n_add, diag);
     int put = err == DQ_OK ? put_sets(s) : 0;
     if (put != 0) {
         err = dqi_fail(diag, DQ_ESYS + put, "flows: the kernel's maps: %s", strerror(-put));
-        give_back(s, add, n_add);
+        remove_rules(s, add, n_add);
     }
     if (err != DQ_OK) { // roll back
-        take(s, gone, n_gone, NULL);
+        add_rules(s, gone, n_gone, NULL);
         put_sets(s);
     }
     dqi_steer_end(&s->sets);

@@ -162,7 +162,7 @@ static int take_single(steer_sets *t, const dqi_cond *c, uint32_t flow, dq_diag 
     return DQ_OK;
 }
 
-static void give_back_single(steer_sets *t, const dqi_cond *c) {
+static void remove_single(steer_sets *t, const dqi_cond *c) {
     steer_single s = single_of(c);
     uint32_t i = find_single(t, &s);
     if (--t->in_single[i] > 0) return;
@@ -170,7 +170,7 @@ static void give_back_single(steer_sets *t, const dqi_cond *c) {
     t->new_singles[i] = true;
 }
 
-int dqi_steer_take(steer_sets *t, const dq_rule *r, dq_diag *diag) {
+int dqi_steer_add(steer_sets *t, const dq_rule *r, dq_diag *diag) {
     dq_diag why = {{0}};
     dqi_cond c;
     if (dqi_match_check(&r->match, &why) != DQ_OK)
@@ -182,11 +182,11 @@ int dqi_steer_take(steer_sets *t, const dq_rule *r, dq_diag *diag) {
     return DQ_OK;
 }
 
-void dqi_steer_give_back(steer_sets *t, const dq_rule *r) {
+void dqi_steer_remove(steer_sets *t, const dq_rule *r) {
     dqi_cond c;
     dqi_cond_make(&r->match, &c);
     if (c.src_range || c.dst_range || c.flex) {
-        give_back_single(t, &c);
+        remove_single(t, &c);
     } else if (c.words > 0) {
         uint32_t g = find_group(t, c.mask.w);
         steer_entry e = entry_of(&c, g);

@@ -34,9 +34,9 @@ typedef struct steer_sets {
 // Reserves room for a change of n rules, counting both added and removed ones; false: out of memory.
 bool dqi_steer_begin(steer_sets *t, uint32_t n);
 // Adds a rule. On error nothing changes: NO_SPACE_AVAILABLE names the limit, INVALID_PARAMETER the rule.
-int dqi_steer_take(steer_sets *t, const dq_rule *r, dq_diag *diag);
+int dqi_steer_add(steer_sets *t, const dq_rule *r, dq_diag *diag);
 // Removes a rule added before.
-void dqi_steer_give_back(steer_sets *t, const dq_rule *r);
+void dqi_steer_remove(steer_sets *t, const dq_rule *r);
 // Ends a change: frees the nodes that no rule uses and no map contains.
 void dqi_steer_end(steer_sets *t);
 void dqi_steer_sets_free(steer_sets *t);

@@ -62,8 +62,8 @@ GN_FN int gn_submit(const gn_tx *q, int scope, const gn_slot *s, gn_u64 limit, g
 GN_FN int gn_wait(const gn_tx *q, gn_u64 ticket, gn_u64 limit) {
     gn_timer t = gn_timer_start(&q->s, limit);
     for (;;) {
-        int said = gn_poll(q, ticket);
-        if (said != GN_AGAIN) return said;
+        int status = gn_poll(q, ticket);
+        if (status != GN_AGAIN) return status;
         int err = gn_tx_pause(q, &t, ticket + 1);
         if (err != GN_OK) return err;
     }

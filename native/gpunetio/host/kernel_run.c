@@ -124,10 +124,10 @@ static void *watch(void *arg) {
     dqi_gn_run *r = arg;
     dqi_worker_word word = {0};
     bool silent = hear(r);
-    bool ended, said = dqi_worker_hear(&r->worker, 0, &word, &ended);
-    bool died = !said || (r->gn->gpu && word.is != DQ_OK); // a GPU context is unusable after an error
+    bool ended, replied = dqi_worker_hear(&r->worker, 0, &word, &ended);
+    bool died = !replied || (r->gn->gpu && word.is != DQ_OK); // a GPU context is unusable after an error
     if (died) dqi_gn_break(r->gn);
-    dqi_worker_end(&r->worker, said ? NULL : &word);
+    dqi_worker_end(&r->worker, replied ? NULL : &word);
     if (died) say_why(r, silent, word.text);
     if (!died && word.is == DQ_OK) dq_op_ok(r->op, 1, 0);
     if (!died && word.is != DQ_OK) dq_op_lost(r->op, 1, word.text);

@@ -37,7 +37,7 @@ static uint32_t pollers_of(const dq_gn *g, dqi_poller **out) {
     return n;
 }
 
-static void begin_anew(dq_gn *g) {
+static void reset_rings(dq_gn *g) {
     dq_diag none = {{0}};
     for (uint32_t k = 0; k < g->n_tx; k++)
         empty_tx(&g->tx[k]);
@@ -56,7 +56,7 @@ void dqi_gn_renew(dq_gn *g) {
     dq_gn_detach(g);
     for (uint32_t k = 0; k < n; k++)
         dqi_poller_hold(pollers[k]);
-    begin_anew(g);
+    reset_rings(g);
     for (uint32_t k = 0; k < n; k++)
         dqi_poller_release(pollers[k]);
     for (uint32_t k = 0; k < g->n_tx; k++)

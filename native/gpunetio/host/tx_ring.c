@@ -249,7 +249,7 @@ static int take_memory(dqi_gn_tx *t, const gn_desc *d, dq_burst **b, bool *done)
 static int give_file(dqi_gn_tx *t, dq_stage *writer, dq_burst *b, dq_op **op) {
     dq_op *made = dqi_op_take(t->pool, 1);
     if (!made) return DQ_NO_SPACE_AVAILABLE;
-    int err = dqi_writer_give(writer, b, made);
+    int err = dqi_writer_put(writer, b, made);
     if (err == DQ_OK) {
         *op = made;
         return DQ_OK;

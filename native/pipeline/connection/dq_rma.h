@@ -87,6 +87,6 @@ bool dq_lent(dq_iface *i, uint32_t conn, uint32_t k, dq_remote *out);
 // Finds a lent region by name. INVALID_PARAMETER: diag lists the existing names.
 int dq_lent_named(dq_iface *i, uint32_t conn, const char *name, dq_remote *out, dq_diag *diag);
 // Registers by hand a region lent by a peer that does not announce it.
-int dq_lent_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
+int dq_lent_declare(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag);
 
 #endif

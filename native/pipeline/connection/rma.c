@@ -239,6 +239,6 @@ int dq_lent_named(dq_iface *i, uint32_t conn, const char *name, dq_remote *out, 
                     name, names[0] ? names : "nothing");
 }
 
-int dq_lent_tell(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag) {
-    return i->ops->rma ? i->ops->rma->tell(i, conn, remote, diag) : lacks(i, diag);
+int dq_lent_declare(dq_iface *i, uint32_t conn, const dq_remote *remote, dq_diag *diag) {
+    return i->ops->rma ? i->ops->rma->declare(i, conn, remote, diag) : lacks(i, diag);
 }

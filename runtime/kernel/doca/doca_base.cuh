@@ -127,7 +127,7 @@ GN_FN gn_u64 *doca_table(const void *part, gn_u64 index, gn_u32 words) {
     return (gn_u64 *)gn_at((const gn_u8 *)part - p->back, p->table) + (index & p->mask) * words;
 }
 
-GN_FN doca_error_t doca_said(int result) {
+GN_FN doca_error_t doca_error_of(int result) {
     switch (result) {
     case GN_OK:
         return DOCA_SUCCESS;
@@ -268,8 +268,8 @@ GN_FN int doca_poll(const doca_tx *t, gn_u64 index) {
 DOCA_FN int doca_wait(const doca_tx *t, gn_u64 index) {
     gn_timer timer = gn_timer_start(&t->q.s, GN_LIMIT);
     for (;;) {
-        int said = doca_poll(t, index);
-        if (said != GN_AGAIN) return said;
+        int status = doca_poll(t, index);
+        if (status != GN_AGAIN) return status;
         int err = gn_tx_pause(&t->q, &timer, t->first + index + 1);
         if (err != GN_OK) return err;
     }

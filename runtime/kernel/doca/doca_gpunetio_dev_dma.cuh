@@ -20,7 +20,7 @@ GN_FN doca_error_t doca_gpu_dev_dma_memcpy(doca_gpu_dma *dma, doca_gpu_buf *src_
     if (length >> 32) return DOCA_ERROR_TOO_BIG;
     gn_slot slot = gn_fill_move(GN_OP_COPY, doca_buf_place(&t.q.s, src_buf, src_offset, 0),
                                 doca_buf_place(&t.q.s, dst_buf, dst_offset, 0), (gn_u32)length);
-    return doca_said(doca_post(dma, &dma->gn_reserved, GN_BY_THREAD, &slot, 1, &index));
+    return doca_error_of(doca_post(dma, &dma->gn_reserved, GN_BY_THREAD, &slot, 1, &index));
 }
 
 // Copies begin when they are posted.

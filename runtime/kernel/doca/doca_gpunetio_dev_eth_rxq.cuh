@@ -101,7 +101,7 @@ GN_FN doca_error_t doca_gpu_dev_eth_rxq_recv(doca_gpu_eth_rxq *rxq, uint32_t max
     *out_first_pkt_idx = first;
     *out_pkt_num = n;
     gn_sync(scope);
-    return err == GN_TIMEOUT || err == GN_AGAIN ? DOCA_SUCCESS : doca_said(err);
+    return err == GN_TIMEOUT || err == GN_AGAIN ? DOCA_SUCCESS : doca_error_of(err);
 }
 
 #define DOCA_RECV(name, scope)                                                                               \

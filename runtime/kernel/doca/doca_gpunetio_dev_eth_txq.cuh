@@ -40,15 +40,17 @@ DOCA_FN int doca_poll_notice(const doca_tx *t, const doca_gpu_eth_txq *txq, gn_u
 DOCA_FN int doca_wait_notice(const doca_tx *t, const doca_gpu_eth_txq *txq, gn_u64 k) {
     gn_timer timer = gn_timer_start(&t->q.s, GN_LIMIT);
     for (;;) {
-        int said = doca_poll_notice(t, txq, k);
-        if (said != GN_AGAIN) return said;
+        int status = doca_poll_notice(t, txq, k);
+        if (status != GN_AGAIN) return status;
         int err = gn_tx_pause(&t->q, &timer, gn_next(&t->q));
         if (err != GN_OK) return err;
     }
 }
 
-GN_FN doca_error_t doca_completed(int said) {
-    return said == GN_FAILED ? DOCA_ERROR_UNEXPECTED : said == GN_AGAIN ? DOCA_SUCCESS : doca_said(said);
+GN_FN doca_error_t doca_completed(int status) {
+    return status == GN_FAILED  ? DOCA_ERROR_UNEXPECTED
+           : status == GN_AGAIN ? DOCA_SUCCESS
+                                : doca_error_of(status);
 }
 
 GN_FN uint64_t doca_gpu_dev_eth_txq_reserve_cq_slots(doca_gpu_eth_txq *txq, uint32_t count) {
@@ -61,10 +63,10 @@ template <doca_gpu_dev_eth_resource_sharing_mode sharing = DOCA_GPUNETIO_ETH_RES
 GN_FN doca_error_t doca_gpu_dev_eth_txq_poll_completion_at(doca_gpu_eth_txq *txq, uint64_t cqe_idx,
                                                            doca_gpu_dev_eth_wait_flags wait) {
     doca_tx t = doca_open_tx(txq);
-    int said = wait == DOCA_GPUNETIO_ETH_WAIT_FLAG_B ? doca_wait_notice(&t, txq, cqe_idx)
-                                                     : doca_poll_notice(&t, txq, cqe_idx);
-    if (said == GN_OK) doca_raise((gn_u64 *)&txq->cqe_ci, cqe_idx + 1);
-    return said == GN_AGAIN ? DOCA_ERROR_AGAIN : doca_completed(said);
+    int status = wait == DOCA_GPUNETIO_ETH_WAIT_FLAG_B ? doca_wait_notice(&t, txq, cqe_idx)
+                                                       : doca_poll_notice(&t, txq, cqe_idx);
+    if (status == GN_OK) doca_raise((gn_u64 *)&txq->cqe_ci, cqe_idx + 1);
+    return status == GN_AGAIN ? DOCA_ERROR_AGAIN : doca_completed(status);
 }
 
 // Polls the next `count` completions of those asked for; *out_num_completed: how many there were. B waits for
@@ -78,17 +80,17 @@ GN_FN doca_error_t doca_gpu_dev_eth_txq_poll_completion(doca_gpu_eth_txq *txq, u
     doca_tx t = doca_open_tx(txq);
     gn_u64 *rsvd = (gn_u64 *)&txq->cq_rsvd_index, from;
     bool blocks = wait == DOCA_GPUNETIO_ETH_WAIT_FLAG_B;
-    int said;
+    int status;
     uint32_t n;
     do {
-        said = GN_OK;
+        status = GN_OK;
         from = blocks ? doca_fetch_add(rsvd, count) : gn_peek(rsvd);
-        for (n = 0; n < count && said == GN_OK; n += said == GN_OK)
-            said = blocks ? doca_wait_notice(&t, txq, from + n) : doca_poll_notice(&t, txq, from + n);
+        for (n = 0; n < count && status == GN_OK; n += status == GN_OK)
+            status = blocks ? doca_wait_notice(&t, txq, from + n) : doca_poll_notice(&t, txq, from + n);
     } while (!blocks && n && !gn_swap(rsvd, from, from + n)); // another thread took some of them
     if (n) doca_raise((gn_u64 *)&txq->cqe_ci, from + n);
     *out_num_completed = n;
-    return doca_completed(said);
+    return doca_completed(status);
 }
 
 // ---- high level -------------------------------------------------------------------------------------------
@@ -109,7 +111,7 @@ DOCA_FN doca_error_t doca_send(doca_gpu_eth_txq *txq, int scope, uint64_t wait_o
     if (err == GN_OK && flags & DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY) doca_notify(txq, index);
     if (ticket) *ticket = index;
     gn_sync(scope);
-    return doca_said(err);
+    return doca_error_of(err);
 }
 
 // Sends one packet of each thread.
@@ -167,7 +169,7 @@ DOCA_FN doca_error_t doca_prepare_send(doca_gpu_eth_txq *txq, uint16_t wqe_idx, 
     if (from && index + 1 > from) slot->w[2] = gn_peek(&txq->gn_wait_ns);
     int err = doca_prepare(txq, wqe_idx, slot);
     if (err == GN_OK && flags & DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY) doca_notify(txq, index);
-    return doca_said(err);
+    return doca_error_of(err);
 }
 
 // For a reserved index, or one chosen by the caller, whose slot it waits for.
@@ -200,7 +202,7 @@ GN_FN doca_error_t doca_gpu_dev_eth_txq_wqe_prepare_wait_time(doca_gpu_eth_txq *
     gn_store_near(&txq->gn_wait_at, index + 1);
     int err = doca_prepare(txq, wqe_idx, &slot);
     if (err == GN_OK && flags & DOCA_GPUNETIO_ETH_SEND_FLAG_NOTIFY) doca_notify(txq, index);
-    return doca_said(err);
+    return doca_error_of(err);
 }
 
 DOCA_IMPOSSIBLE(void, doca_gpu_dev_eth_txq_wqe_prepare_send_empw,

@@ -26,7 +26,7 @@ struct doca_gpu_dev_rdma_r {
 
 // Posts a slot at the next position, or prepares it at the caller's.
 DOCA_FN doca_error_t doca_rdma_post(doca_gpu_dev_rdma *rdma, const gn_slot *slot, uint32_t position) {
-    if (position != DOCA_POSITION_NONE) return doca_said(doca_prepare(&rdma->gn_qp, position, slot));
+    if (position != DOCA_POSITION_NONE) return doca_error_of(doca_prepare(&rdma->gn_qp, position, slot));
     return doca_post_qp(&rdma->gn_qp, GN_BY_THREAD, slot, 1, 0);
 }
 
@@ -132,10 +132,10 @@ GN_FN doca_error_t doca_gpu_dev_rdma_commit_weak(doca_gpu_dev_rdma *rdma, uint32
 GN_FN doca_error_t doca_gpu_dev_rdma_wait_all(doca_gpu_dev_rdma *rdma, uint32_t *num_commits) {
     doca_tx t = doca_open_tx(&rdma->gn_qp);
     gn_u64 *commits = (gn_u64 *)&rdma->gn_qp.sq_ready_index, n = gn_peek(commits);
-    int said = doca_wait_all(&t);
+    int status = doca_wait_all(&t);
     doca_add(commits, 0 - n);
     *num_commits = (uint32_t)n;
-    return doca_said(said);
+    return doca_error_of(status);
 }
 
 // ---- receives ---------------------------------------------------------------------------------------------

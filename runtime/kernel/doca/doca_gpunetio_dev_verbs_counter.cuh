@@ -15,8 +15,8 @@ DOCA_FN doca_error_t doca_count(doca_gpu_dev_verbs_qp *qp, doca_error_t err,
         slots[0] = gn_fill_wait(qp->sq_num - 1, t.first + ticket);
         slots[1] = doca_fill_signal(&t.q.s, counter_raddr, counter_laddr, counter_val);
     }
-    doca_error_t said = doca_post_qp(companion_qp, scope, slots, 2, &ticket);
-    return err == DOCA_SUCCESS ? said : err;
+    doca_error_t status = doca_post_qp(companion_qp, scope, slots, 2, &ticket);
+    return err == DOCA_SUCCESS ? status : err;
 }
 
 template <DOCA_SHARING, DOCA_NIC, DOCA_SCOPE>

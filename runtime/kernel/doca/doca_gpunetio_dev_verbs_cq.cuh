@@ -41,14 +41,14 @@ GN_FN int doca_priv_gpu_dev_verbs_poll_one_cq_at(doca_gpu_dev_verbs_cq *cq, uint
     doca_step();
     if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) return doca_poll_receive(cq, cons_index, false);
     doca_tx t = doca_open_tx(cq);
-    int said = doca_poll(&t, cons_index);
-    return said == GN_OK ? 0 : said == GN_AGAIN ? EBUSY : -EIO;
+    int status = doca_poll(&t, cons_index);
+    return status == GN_OK ? 0 : status == GN_AGAIN ? EBUSY : -EIO;
 }
 template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_gpu_dev_verbs_poll_one_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index) {
-    int said = doca_priv_gpu_dev_verbs_poll_one_cq_at<resource_sharing_mode, qp_type>(cq, cons_index);
-    if (said == 0) doca_raise((gn_u64 *)&cq->cqe_ci, cons_index + 1);
-    return said;
+    int status = doca_priv_gpu_dev_verbs_poll_one_cq_at<resource_sharing_mode, qp_type>(cq, cons_index);
+    if (status == 0) doca_raise((gn_u64 *)&cq->cqe_ci, cons_index + 1);
+    return status;
 }
 
 // Waits, at most the context's limit. Returns 0 or -EIO.
@@ -60,9 +60,9 @@ GN_FN int doca_priv_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t
 }
 template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index) {
-    int said = doca_priv_gpu_dev_verbs_poll_cq_at<resource_sharing_mode, qp_type>(cq, cons_index);
-    if (said == 0) doca_raise((gn_u64 *)&cq->cqe_ci, cons_index + 1);
-    return said;
+    int status = doca_priv_gpu_dev_verbs_poll_cq_at<resource_sharing_mode, qp_type>(cq, cons_index);
+    if (status == 0) doca_raise((gn_u64 *)&cq->cqe_ci, cons_index + 1);
+    return status;
 }
 template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_priv_gpu_dev_verbs_poll_cq_collapsed_at(doca_gpu_dev_verbs_qp *, doca_gpu_dev_verbs_cq *cq,

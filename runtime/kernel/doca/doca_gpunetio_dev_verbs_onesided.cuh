@@ -14,7 +14,7 @@ DOCA_FN doca_error_t doca_post_qp(doca_gpu_dev_verbs_qp *qp, int scope, const gn
     gn_u64 index;
     int err = doca_post(qp, &qp->sq_rsvd_index, scope, slots, n, &index);
     if (ticket) *ticket = index;
-    return doca_said(err);
+    return doca_error_of(err);
 }
 
 // Posts a put or a get; of more than 1 GiB in parts, all but the last one by the thread alone.
@@ -32,8 +32,8 @@ DOCA_FN doca_error_t doca_move(doca_gpu_dev_verbs_qp *qp, int scope, gn_u32 op, 
     gn_slot last[2];
     last[0] = doca_fill_move(op, doca_at(&s, laddr, 0), doca_at(&s, raddr, GN_REMOTE), size);
     if (then) last[1] = *then;
-    doca_error_t said = doca_post_qp(qp, scope, last, then ? 2 : 1, ticket);
-    return err == DOCA_SUCCESS ? said : err;
+    doca_error_t status = doca_post_qp(qp, scope, last, then ? 2 : 1, ticket);
+    return err == DOCA_SUCCESS ? status : err;
 }
 
 // Writes a value, inline.
@@ -218,7 +218,7 @@ DOCA_FN doca_error_t doca_get(doca_gpu_dev_verbs_qp *qp, int scope, bool waits, 
     if (ticket) *ticket = index;
     if (!waits || err != DOCA_SUCCESS) return err;
     doca_tx t = doca_open_tx(qp);
-    return doca_said(doca_wait(&t, index));
+    return doca_error_of(doca_wait(&t, index));
 }
 
 // Nothing is posted to daddr: the bytes are visible before the completion.
@@ -256,7 +256,7 @@ GN_FN doca_error_t doca_gpu_dev_verbs_get_warp(doca_gpu_dev_verbs_qp *qp, doca_g
 template <DOCA_SHARING, DOCA_NIC>
 GN_FN doca_error_t doca_gpu_dev_verbs_wait(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t ticket) {
     doca_tx t = doca_open_tx(qp);
-    return doca_said(doca_wait(&t, ticket));
+    return doca_error_of(doca_wait(&t, ticket));
 }
 template <DOCA_SHARING, DOCA_NIC>
 GN_FN doca_error_t doca_gpu_dev_verbs_wait(doca_gpu_dev_verbs_qp *qp, doca_gpu_dev_verbs_ticket_t *ticket) {
@@ -264,7 +264,7 @@ GN_FN doca_error_t doca_gpu_dev_verbs_wait(doca_gpu_dev_verbs_qp *qp, doca_gpu_d
 }
 template <DOCA_SHARING, DOCA_NIC> GN_FN doca_error_t doca_gpu_dev_verbs_wait(doca_gpu_dev_verbs_qp *qp) {
     doca_tx t = doca_open_tx(qp);
-    return doca_said(doca_wait_all(&t));
+    return doca_error_of(doca_wait_all(&t));
 }
 
 #define DOCA_MCST doca_gpu_dev_verbs_mcst_mode mcst_mode = DOCA_GPUNETIO_VERBS_MCST_DISABLED

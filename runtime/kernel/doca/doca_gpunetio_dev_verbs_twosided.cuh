@@ -78,8 +78,8 @@ DOCA_FN int doca_try_receive(const doca_rx *r, doca_gpu_dev_verbs_qp *qp, gn_u64
 DOCA_FN int doca_wait_receive(const doca_rx *r, doca_gpu_dev_verbs_qp *qp, gn_u64 index, bool blocks) {
     gn_timer timer = gn_timer_start(&r->q.s, blocks ? GN_LIMIT : 0);
     for (;;) {
-        int said = doca_try_receive(r, qp, index);
-        if (said != GN_AGAIN) return said;
+        int status = doca_try_receive(r, qp, index);
+        if (status != GN_AGAIN) return status;
         int err = gn_go_on(&r->q.s, &timer, &r->q.state->epoch, r->q.epoch);
         if (err != GN_OK) return err;
     }
@@ -89,11 +89,11 @@ DOCA_FN int doca_wait_receive(const doca_rx *r, doca_gpu_dev_verbs_qp *qp, gn_u6
 DOCA_FN doca_error_t doca_wait_receives(doca_gpu_dev_verbs_qp *qp, gn_u64 from, gn_u64 to, bool blocks,
                                         mlx5_cqe64 **cqe) {
     doca_rx r = doca_open_rx(&qp->gn_rq_back);
-    int said = from == to ? GN_AGAIN : GN_OK;
-    for (gn_u64 k = from; k < to && said == GN_OK; k++)
-        said = doca_wait_receive(&r, qp, k, blocks);
-    if (cqe) *cqe = said == GN_OK ? doca_receive_cqe(qp, to - 1) : 0;
-    return said == GN_AGAIN ? DOCA_SUCCESS : doca_said(said);
+    int status = from == to ? GN_AGAIN : GN_OK;
+    for (gn_u64 k = from; k < to && status == GN_OK; k++)
+        status = doca_wait_receive(&r, qp, k, blocks);
+    if (cqe) *cqe = status == GN_OK ? doca_receive_cqe(qp, to - 1) : 0;
+    return status == GN_AGAIN ? DOCA_SUCCESS : doca_error_of(status);
 }
 
 // The lanes of a warp post in their order.

@@ -181,8 +181,8 @@ type upload struct{ native.Op }
 // Lost records packets that are in no object.
 func (u *upload) Lost(n int, err error) { u.Op.Lost(n, err.Error()) }
 
-// Give passes a burst of n packets to the external writer, outside of pipes. names is nil or holds names for this burst.
-func (u *Uploader) Give(b native.Burst, n int, names *native.WriteNames) (op native.Op, err error) {
+// Put passes a burst of n packets to the external writer, outside of pipes. names is nil or holds names for this burst.
+func (u *Uploader) Put(b native.Burst, n int, names *native.WriteNames) (op native.Op, err error) {
 	if names != nil && names.Comment != "" {
 		return op, native.ErrInvalid
 	}
@@ -201,7 +201,7 @@ func (u *Uploader) Give(b native.Burst, n int, names *native.WriteNames) (op nat
 		tag = u.tags.Add(1)
 	}
 	u.ops.Store(tag, h)
-	if err := u.st.Give(b, tag); err != nil {
+	if err := u.st.Put(b, tag); err != nil {
 		u.ops.Delete(tag)
 		op.Lost(n, err.Error()) // releases the worker's share of op
 		op.Free()

@@ -323,7 +323,7 @@ static void updates_incrementally(void) {
         uint32_t from = dq_below(&seed, len), to = from + 1 + dq_below(&seed, 9);
         if (to > len) to = len;
         dqi_csum_before(&c, p, &k, from, to);
-        if (c.anew || !dqi_csum_ok(p, &k)) continue;
+        if (c.recompute || !dqi_csum_ok(p, &k)) continue;
         fill_random(&seed, p + from, to - from);
         dqi_csum_after(&c, p, &k);
         DQ_CHECK(dqi_csum_ok(p, &k));

@@ -147,12 +147,12 @@ static void handed_over(void) {
     bed_start(&b);
     dq_burst *burst;
     DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &burst), DQ_OK);
-    DQ_EQ(dq_external_give(st, burst, TAGGED), DQ_OK);
+    DQ_EQ(dq_external_put(st, burst, TAGGED), DQ_OK);
     dq_view v;
     dq_burst_view(burst, &v);
     DQ_CHECK(v.flags & DQ_BURST_SHARED);
-    DQ_EQ(dq_external_give(st, burst, TAGGED), DQ_OK);
-    DQ_EQ(dq_external_give(st, burst, TAGGED), DQ_NO_SPACE_AVAILABLE);
+    DQ_EQ(dq_external_put(st, burst, TAGGED), DQ_OK);
+    DQ_EQ(dq_external_put(st, burst, TAGGED), DQ_NO_SPACE_AVAILABLE);
     dq_line l = up_line(&b);
     DQ_EQ(l.in, 8);
     DQ_EQ(l.in_bytes, 800);
@@ -165,7 +165,7 @@ static void handed_over(void) {
     DQ_EQ(t.tagged, 8);
     DQ_EQ(up_line(&b).out, 8);
     DQ_EQ(bed_make(&b, b.tx[0][0], 4, 100, 7, &burst), DQ_OK);
-    DQ_EQ(dq_external_give(st, burst, TAGGED), DQ_NOT_READY);
+    DQ_EQ(dq_external_put(st, burst, TAGGED), DQ_NOT_READY);
     dq_burst_unref(burst);
     bed_close(&b);
 }

@@ -31,9 +31,9 @@ static void shared_places(void) {
     dq_rule r = port(7, 7), span = port(7, 9), any = {.n_queues = 1};
     DQ_CHECK(dqi_steer_begin(&t, 8));
     for (int k = 0; k < 2; k++) {
-        DQ_EQ(dqi_steer_take(&t, &r, NULL), DQ_OK);
-        DQ_EQ(dqi_steer_take(&t, &span, NULL), DQ_OK);
-        DQ_EQ(dqi_steer_take(&t, &any, NULL), DQ_OK);
+        DQ_EQ(dqi_steer_add(&t, &r, NULL), DQ_OK);
+        DQ_EQ(dqi_steer_add(&t, &span, NULL), DQ_OK);
+        DQ_EQ(dqi_steer_add(&t, &any, NULL), DQ_OK);
     }
     DQ_EQ(t.n_touched, 1);
     settle(&t);
@@ -42,9 +42,9 @@ static void shared_places(void) {
     DQ_EQ(dqi_steer_singles_end(&t), 1);
     for (uint32_t left = 2; left-- > 0;) {
         DQ_CHECK(dqi_steer_begin(&t, 8));
-        dqi_steer_give_back(&t, &r);
-        dqi_steer_give_back(&t, &span);
-        dqi_steer_give_back(&t, &any);
+        dqi_steer_remove(&t, &r);
+        dqi_steer_remove(&t, &span);
+        dqi_steer_remove(&t, &any);
         settle(&t);
         DQ_EQ(t.all, left);
         DQ_EQ(t.n_nodes, left);
@@ -62,15 +62,15 @@ static void full_of_groups(void) {
     DQ_CHECK(dqi_steer_begin(&t, 2 * STEER_GROUPS));
     for (uint32_t k = 0; k < STEER_GROUPS; k++) {
         dq_rule r = prefix(k);
-        DQ_EQ(dqi_steer_take(&t, &r, &d), DQ_OK);
+        DQ_EQ(dqi_steer_add(&t, &r, &d), DQ_OK);
     }
     dq_rule first = prefix(0), more = prefix(STEER_GROUPS);
-    DQ_EQ(dqi_steer_take(&t, &more, &d), DQ_NO_SPACE_AVAILABLE);
+    DQ_EQ(dqi_steer_add(&t, &more, &d), DQ_NO_SPACE_AVAILABLE);
     DQ_CHECK(strstr(d.text, "flow 64: ") && strstr(d.text, "at most 64 different sets"));
     settle(&t);
     DQ_CHECK(dqi_steer_begin(&t, 4));
-    dqi_steer_give_back(&t, &first);
-    DQ_EQ(dqi_steer_take(&t, &more, &d), DQ_OK);
+    dqi_steer_remove(&t, &first);
+    DQ_EQ(dqi_steer_add(&t, &more, &d), DQ_OK);
     DQ_EQ(t.new_groups, 1);
     settle(&t);
     DQ_EQ(t.n_entries, STEER_GROUPS);
@@ -84,7 +84,7 @@ static void many(void) {
     DQ_CHECK(dqi_steer_begin(&t, MANY));
     for (uint32_t k = 0; k < MANY; k++) {
         dq_rule r = port((uint16_t)k, (uint16_t)k);
-        DQ_EQ(dqi_steer_take(&t, &r, NULL), DQ_OK);
+        DQ_EQ(dqi_steer_add(&t, &r, NULL), DQ_OK);
     }
     settle(&t);
     DQ_EQ(t.n_entries, MANY);
@@ -92,7 +92,7 @@ static void many(void) {
         uint16_t p = (uint16_t)(k * STEP % MANY);
         dq_rule r = port(p, p);
         DQ_CHECK(dqi_steer_begin(&t, 2));
-        dqi_steer_give_back(&t, &r);
+        dqi_steer_remove(&t, &r);
         DQ_EQ(t.n_touched, 1);
         settle(&t);
         DQ_EQ(t.n_nodes, MANY - k - 1);
