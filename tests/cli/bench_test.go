@@ -28,6 +28,7 @@ var benchRuns = []struct {
 	{script: "modify", args: "--seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) { b.same(got, "lost", 0); b.positive(got, "counted") }},
 	{script: "rewrite", args: "--seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) { b.same(got, "rewritten", got["packets"]) }},
 	{script: "rewrite", args: "--seconds 0.2 --stage=false"},
+	{script: "loop_changes", args: "--queues 10 --seconds 0.2"},
 	{script: "start"},
 	{script: "udp", args: "--port {port} --size 8000 --seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "offered_pps")

@@ -35,6 +35,7 @@ var Cases = []Case{
 	{"loop_flows_8", "the same with eight flows and queues", mppsPerCPU, false, 10, runLoopFlows(8)},
 	{"loop_flows_64", "64 flows to 16 queues, another in each burst", mppsPerCPU, false, 10, runLoopFlows(64, "--turns")},
 	{"loop_queues", "a task, a queue and a flow for each core, on one looped interface", "million packets per second and task", false, 10, runLoopQueues},
+	{"loop_changes", "64-byte frames through a queue of one task, while 100 queues with a flow each come and go beside it", mppsPerCPU, false, 60, runLoopChanges},
 	{"script_handler", "what an on_burst handler adds to a burst of 32 packets: CPU time and allocations", "µs per burst", true, 10, runHandler},
 	{"script_modify", "a handler that rewrites every packet's IPv4 source and counts a UDP port", mppsPerCPU, false, 10, runModify},
 	{"rewrite", "s:rewrite of every packet's IPv4 source, checksums with it, and the way there and back", mppsPerCPU, false, 10, runRewrite},

@@ -49,3 +49,22 @@ func (b *bench) loopQueues(tasks int) side {
 		return s, err
 	}
 }
+
+// runLoopChanges is loop_changes: a queue beside which others come and go, beside the same queue alone. The CPU time is that of the
+// queue's thread, so that a host busy with other threads, those of the other queues among them, does not count.
+func runLoopChanges(ctx context.Context, b *bench, r *Result) error {
+	r.compareWith("the same without other queues")
+	return r.compare(ctx, b.loopChanges(100), b.loopChanges(0))
+}
+
+func (b *bench) loopChanges(queues int) side {
+	return func(ctx context.Context, d time.Duration) (sample, error) {
+		f, err := b.last(ctx, d, b.ours("loop_changes.lua", "--queues", fmt.Sprint(queues), "--seconds", text(d*10/11))...)
+		if err == nil && (f["dropped"] != 0 || (f["changed"] == 0) != (queues == 0)) {
+			err = fmt.Errorf("loop_changes.lua: %.0f packets were dropped, %.0f of %d queues came and went", f["dropped"], f["changed"], queues)
+		}
+		s := perCPU(f)
+		s.more["changed"] = f["changed"]
+		return s, err
+	}
+}
