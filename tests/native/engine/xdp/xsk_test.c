@@ -445,8 +445,9 @@ static void leave(dq_queue *q) {
     DQ_CHECK(dqi_queue_gone(q));
 }
 
-// Queues are added and deleted on the sockets of the open. Where the last packets of a queue are all too long, no
-// completion follows, and their burst is free at once. Device queues keep buffers, as queues share them.
+// Queues are added and deleted on the sockets of the open. Where the last packets of a queue are all too
+// long, no completion follows, and their burst is free at once. Device queues keep buffers, as queues share
+// them.
 static void come_and_go(void) {
     enum { LIVES = 3, LONG = 4 };
     rig *r = rig_open((rig_conf){0});
