@@ -13,7 +13,6 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
-	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 )
 
 // sessionReorder implements s:reorder{...}: a stage that assembles packets into aggregates.
@@ -115,7 +114,7 @@ func (o *options) source(r *session.ReorderOptions) {
 	}
 }
 
-// dataTypes reads the element conversion: {input_type, output_type, endianness}.
+// dataTypes reads the element conversion: {input_type, output_type, endianness, scale, offset, levels}.
 func (o *options) dataTypes(key string) *session.DataTypes {
 	t, ok := o.Get(key).(*lua.LTable)
 	if !ok && o.Has(key) {
@@ -125,10 +124,48 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 		return nil
 	}
 	d := newOptions(o.c, o.Arg, t)
-	d.Allow([]string{"endianness", "input_type", "output_type"})
+	d.Allow([]string{"endianness", "input_type", "levels", "offset", "output_type", "scale"})
 	d.Need("input_type", "output_type")
-	return &session.DataTypes{Input: d.choice("input_type", schema.InputTypes...), Output: d.choice("output_type", schema.OutputTypes...),
-		Network: d.choice("endianness", "host", "network") == "network"}
+	types := &session.DataTypes{Input: d.Str("input_type", ""), Output: d.Str("output_type", ""),
+		Network: d.choice("endianness", "host", "network") == "network", Offset: d.Number("offset", 0), Levels: d.levels()}
+	if d.Get("scale") == lua.LString("full") {
+		types.FullScale = true
+	} else if types.Scale = d.Number("scale", 1); types.Scale == 0 {
+		d.Wrong("scale", "0 is not a valid scale (expected another number, or \"full\")")
+	}
+	if err := types.Check(); err != nil {
+		o.Wrong(key, "%v", err)
+	}
+	if d.Has("endianness") && types.IsSample() {
+		d.Wrong("endianness", "the name %q includes the byte order", types.Input)
+	}
+	return types
+}
+
+// vlbi are the levels of 2-bit samples of VLBI, in units of the standard deviation.
+var vlbi = []float64{-3.316505, -1, 1, 3.316505}
+
+// levels reads the value of each code: a list, or "vlbi".
+func (o *options) levels() (levels []float64) {
+	switch v := o.Get("levels").(type) {
+	case *lua.LNilType:
+		return nil
+	case lua.LString:
+		if v == "vlbi" {
+			return vlbi
+		}
+	case *lua.LTable:
+		for i := 1; i <= v.Len(); i++ {
+			n, ok := v.RawGetInt(i).(lua.LNumber)
+			if !ok {
+				o.Wrong("levels", "[%d]: a number expected, got %s", i, row.Describe(v.RawGetInt(i)))
+			}
+			levels = append(levels, float64(n))
+		}
+		return levels
+	}
+	o.Wrong("levels", "a list of numbers, or \"vlbi\", expected, got %s", row.Describe(o.Get("levels")))
+	return nil
 }
 
 // placed reads a field: its place, or its name, which is also returned if the offset varies between packets.

@@ -5,7 +5,10 @@ package native
 */
 import "C"
 
-import "runtime"
+import (
+	"errors"
+	"runtime"
+)
 
 // Dtype is the type of an aggregate's elements.
 type Dtype int32
@@ -25,14 +28,68 @@ func DtypeNamed(name string) Dtype {
 	return DtypeBytes
 }
 
+// Sample is a type of samples; it mirrors dq_sample.
+type Sample struct{ c C.dq_sample }
+
+// ParseSample returns the type of samples of that name or alias.
+func ParseSample(name string) (Sample, error) {
+	var s Sample
+	n := cString(name)
+	defer n.free()
+	var d C.dq_diag
+	if C.dq_sample_parse(n.c, &s.c, &d) != 0 {
+		return s, errors.New(text(d.text[:]))
+	}
+	return s, nil
+}
+
+func (s Sample) String() string {
+	var name [C.DQ_SAMPLE_NAME]C.char
+	C.dq_sample_write(&s.c, &name[0])
+	return C.GoString(&name[0])
+}
+
+// Complex reports whether pairs of elements are complex numbers.
+func (s Sample) Complex() bool { return s.c.complex != 0 }
+
+// Bits returns the width of an element, of one part if complex.
+func (s Sample) Bits() int { return int(s.c.bits) }
+
+// SampleRow is a row of a table of samples: a part of names and its meaning, or an alias and its type.
+type SampleRow struct{ Text, Words string }
+
+// SampleRows returns the tables of kinds, orders and aliases.
+func SampleRows() (kinds, orders, aliases []SampleRow) {
+	rows := func(row func(i C.uint32_t) *C.dq_sample_row) (all []SampleRow) {
+		for r := row(0); r != nil; r = row(C.uint32_t(len(all))) {
+			all = append(all, SampleRow{Text: C.GoString(r.text), Words: C.GoString(r.words)})
+		}
+		return all
+	}
+	return rows(func(i C.uint32_t) *C.dq_sample_row { return C.dq_sample_kind_row(i) }),
+		rows(func(i C.uint32_t) *C.dq_sample_row { return C.dq_sample_order_row(i) }),
+		rows(func(i C.uint32_t) *C.dq_sample_row { return C.dq_sample_alias_row(i) })
+}
+
 // DataTypes are the element types before and after a conversion; it mirrors dq_data_types.
 type DataTypes struct {
 	Input, Output Dtype
-	Network       bool // Input is big-endian
+	Network       bool   // Input is big-endian
+	Sample        Sample // instead of Input and Network, unless zero
+	FullScale     bool
+	Scale, Offset float64   // Scale 0: 1
+	Levels        []float64 // by code; nil: none
 }
 
-func (t DataTypes) c() C.dq_data_types {
-	return C.dq_data_types{input: C.int32_t(t.Input), output: C.int32_t(t.Output), network: flag(t.Network)}
+// c returns the types for C, valid while pin lasts.
+func (t DataTypes) c(pin *runtime.Pinner) C.dq_data_types {
+	c := C.dq_data_types{input: C.int32_t(t.Input), output: C.int32_t(t.Output), network: flag(t.Network), sample: t.Sample.c,
+		full_scale: flag(t.FullScale), scale: C.double(t.Scale), offset: C.double(t.Offset)}
+	if len(t.Levels) > 0 {
+		pin.Pin(first(t.Levels))
+		c.levels = (*C.double)(first(t.Levels))
+	}
+	return c
 }
 
 // ConvertConf configures a convert stage; it mirrors dq_convert_conf.
@@ -56,7 +113,9 @@ type CopyConf struct {
 
 // AddCopy adds a stage that copies bursts to another region, and the receive queue that delivers the copies.
 func (s *Session) AddCopy(name string, conf CopyConf) (Stage, Queue, error) {
-	c := C.dq_copy_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	c := C.dq_copy_conf{region: conf.Region.c, types: conf.Types.c(&pin), payload_offset: C.uint32_t(conf.PayloadOffset),
 		at_payload: flag(conf.AtPayload), policy: C.int32_t(conf.Policy)}
 	var q Queue
 	st, err := addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
@@ -72,7 +131,7 @@ func (q Queue) Holds(payloads bool) { C.dq_stage_queue_holds(q.c, C.bool(payload
 func (s *Session) AddConvert(name string, conf ConvertConf) (Stage, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	c := C.dq_convert_conf{region: conf.Region.c, types: conf.Types.c(), payload_offset: C.uint32_t(conf.PayloadOffset),
+	c := C.dq_convert_conf{region: conf.Region.c, types: conf.Types.c(&pin), payload_offset: C.uint32_t(conf.PayloadOffset),
 		at_payload: flag(conf.AtPayload),
 		header:     pinnedNumber(&pin, conf.Header), length: pinnedNumber(&pin, conf.Length), policy: C.int32_t(conf.Policy)}
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {

@@ -54,7 +54,7 @@ func (s *Session) AddReorder(name string, conf ReorderConf) (Stage, Queue, error
 		offset: number(conf.Offset), extra: number(conf.Extra), source: number(conf.Source), source_peer: flag(conf.SourcePeer),
 		slots: C.uint32_t(conf.Slots), slot_bytes: C.uint32_t(conf.SlotBytes), packet_bytes: C.uint32_t(conf.PacketBytes),
 		segment: C.uint32_t(conf.Segment), payload_offset: C.uint32_t(conf.PayloadOffset), at_payload: flag(conf.AtPayload),
-		header: number(conf.Header), length: number(conf.Length), types: conf.Types.c(),
+		header: number(conf.Header), length: number(conf.Length), types: conf.Types.c(&pin),
 		window: C.uint32_t(conf.Window), timeout_ns: C.int64_t(conf.TimeoutNS), fill: C.int32_t(conf.Fill),
 		drop_incomplete: flag(conf.DropIncomplete), wait: flag(conf.Wait), policy: C.int32_t(conf.Policy), by_gpu: flag(conf.ByGPU),
 		ring:       flag(conf.Ring),

@@ -78,12 +78,15 @@
 ---@field bit_width integer bits: 1 to 64
 ---@field endianness? "big"|"little" little also for bits of a little-endian word (default: "big")
 
----The types of payload elements before and after a conversion.
+---The types of payload elements before and after a conversion. daqiri-run doc samples describes the names.
 ---
 ---@class daqiri.data_types
----@field input_type "int4"|"int8"|"int16"|"int32" int4 has the high half first
----@field output_type "fp16"|"bf16"|"fp32"|"fp64"|"int32"|"int8" rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127
----@field endianness? "host"|"network" byte order of the input (default: "host")
+---@field input_type string a type of samples, such as "u12.lsb", "ci16be" or "o4", or int4, int8, int16 or int32
+---@field output_type "fp16"|"bf16"|"fp32"|"fp64"|"int32"|"int16"|"int8"|string or a short name, such as "f32", "cf32" or "ci16"; rounded to the nearest; fp16 ends in infinities, integers at their least and greatest values
+---@field endianness? "host"|"network" byte order of the input, unless input_type names it (default: "host")
+---@field scale? number|"full" the value is (v + offset) * scale; "full" is 2^-(bits-1), of unsigned types 2^-bits (default: 1)
+---@field offset? number is added to the element's number, before the scale (default: 0)
+---@field levels? number[]|"vlbi" the number of each code, from code 0, for types of up to 8 bits; "vlbi" has those of 2-bit VLBI data
 
 ---A flow: which packets go to which queues, with which actions.
 ---

@@ -15,7 +15,7 @@ import (
 )
 
 // topics are the manual pages: help topics, and documents in docs/.
-var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Formats, manual.GPUNetIO, manual.Ledger, manual.Metrics, exit.Topic}
+var topics = []manual.Topic{manual.Config, manual.Conditions, manual.Fields, manual.Formats, manual.GPUNetIO, manual.Ledger, manual.Metrics, manual.Samples, exit.Topic}
 
 // parts maps headings that help accepts as words to their topics.
 var parts = map[string]manual.Topic{"thresholds": manual.Conditions, "reasons": manual.Ledger}

@@ -3,6 +3,9 @@
 #include "core/err.h"
 #include "kernels/k_convert.h"
 
+#include <math.h>
+#include <stdio.h>
+
 static const struct {
     const char *name;
     uint8_t bits;
@@ -29,24 +32,101 @@ dqk_convert_fn *dqi_convert_at(uint32_t level, const dq_data_types *t) {
 
 // Whether both types are the same in memory. Elements of one byte have no byte order.
 static bool same(const dq_data_types *t) {
-    return t->input == t->output &&
+    return t->input == t->output && t->input <= DQ_DTYPE_INT32 &&
            (!t->network || types[t->input].bits <= 8 || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-int dqi_convert_find(const dq_data_types *t, dqi_convert *out, const char *what, dq_diag *diag) {
-    const char *from = dq_dtype_name(t->input), *to = dq_dtype_name(t->output);
-    if (!from || !to) return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: unknown data types", what);
-    bool bytes = t->input == DQ_DTYPE_BYTES && t->output == DQ_DTYPE_BYTES;
-    uint32_t conversion = conversion_of(t);
-    if (!bytes && conversion == 0)
+// ---- samples ----------------------------------------------------------------------------------------------
+
+static bool plain_values(const dq_data_types *t) {
+    return (t->scale == 0 || t->scale == 1) && t->offset == 0 && !t->full_scale && !t->levels;
+}
+
+// Sets input and network to the type that a sample type is; returns false if it is none of these.
+static bool is_old(dq_data_types *t) {
+    const dq_sample *s = &t->sample;
+    const int32_t type = s->bits == 4    ? DQ_DTYPE_INT4
+                         : s->bits == 8  ? DQ_DTYPE_INT8
+                         : s->bits == 16 ? DQ_DTYPE_INT16
+                                         : DQ_DTYPE_INT32;
+    const bool stream = s->order == DQ_ORDER_MSB && s->bits <= 8;
+    const bool words = (s->order == DQ_ORDER_BE || s->order == DQ_ORDER_LE) && s->container == s->bits;
+    if (s->kind != DQ_SAMPLE_SIGNED || s->complex == 2 || types[type].bits != s->bits || !(stream || words))
+        return false;
+    t->input = type;
+    t->network = s->order == DQ_ORDER_BE;
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || stream || t->network;
+}
+
+// Returns the sample type of an input type and byte order.
+static dq_sample sample_of(const dq_data_types *t) {
+    const uint8_t bits = types[t->input].bits;
+    const bool big = t->network || __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    return (dq_sample){.bits = bits,
+                       .order = bits <= 8 ? DQ_ORDER_MSB
+                                : big     ? DQ_ORDER_BE
+                                          : DQ_ORDER_LE,
+                       .container = bits <= 8 ? 0 : bits};
+}
+
+static int find_packed(const dq_data_types *t, dqi_convert *out, const char *what, dq_diag *diag) {
+    const dq_sample *s = &t->sample;
+    const int negative = s->bits - (s->kind == DQ_SAMPLE_UNSIGNED ? 0 : 1);
+    dq_sample_write(s, out->input);
+    if (!dqk_unpack_init(&out->unpack, s, t->output))
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "%s: no conversion of %s to %s: int4, int8, int16 and int32 become fp16, bf16, fp32, "
-                        "fp64, int32 or int8",
-                        what, from, to);
-    if (same(t)) conversion = 0;
-    *out = (dqi_convert){.fn = dqk_loop(conversion),
-                         .conversion = conversion,
-                         .in_bits = types[t->input].bits,
-                         .out_bits = types[t->output].bits};
+                        "%s: no conversion of %s to %s: integers of up to 32 bits and bfp become fp16, bf16, "
+                        "fp32, fp64, int32, int16 or int8, and u32 a float",
+                        what, out->input, dq_dtype_name(t->output));
+    if (t->levels && (s->bits > 8 || s->kind == DQ_SAMPLE_BLOCK))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: levels are for types of up to 8 bits, not for %s",
+                        what, out->input);
+    double scale = t->full_scale ? ldexp(1, -negative) : t->scale == 0 ? 1 : t->scale;
+    dqk_unpack_scale(&out->unpack, scale, t->offset);
+    if (t->levels) dqk_unpack_levels(&out->unpack, t->levels);
+    out->packed = true;
+    dq_sample_unit(s, &out->bytes, &out->elements);
+    out->out_bytes = types[t->output].bits / 8u;
     return DQ_OK;
+}
+
+// ---- selection --------------------------------------------------------------------------------------------
+
+static int unknown_pair(const dq_data_types *t, const char *what, dq_diag *diag) {
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "%s: no conversion of %s to %s: int4, int8, int16 and int32 become fp16, bf16, fp32, "
+                    "fp64, int32, int16 or int8",
+                    what, dq_dtype_name(t->input), dq_dtype_name(t->output));
+}
+
+int dqi_convert_find(const dq_data_types *of, dqi_convert *out, const char *what, dq_diag *diag) {
+    dq_data_types t = *of;
+    *out = (dqi_convert){.bytes = 1, .elements = 1, .out_bytes = 1};
+    if (!dq_dtype_name(t.input) || !dq_dtype_name(t.output))
+        return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: unknown data types", what);
+    bool integer = t.input >= DQ_DTYPE_INT4 && t.input <= DQ_DTYPE_INT32;
+    bool old = t.sample.bits ? is_old(&t) : true;
+    if (old && t.sample.bits == 0 && integer && t.output != DQ_DTYPE_BYTES) t.sample = sample_of(&t);
+    bool to_int16 = t.output == DQ_DTYPE_INT16 && !same(&t);
+    if (t.sample.bits && (!old || to_int16 || !plain_values(&t))) return find_packed(&t, out, what, diag);
+    if (t.input == DQ_DTYPE_BYTES && t.output == DQ_DTYPE_BYTES) return DQ_OK;
+    uint32_t conversion = conversion_of(&t), elements = types[t.input].bits == 4 ? 2 : 1;
+    if (conversion == 0 && !same(&t)) return unknown_pair(&t, what, diag);
+    if (same(&t)) conversion = 0;
+    out->fn = dqk_loop(conversion);
+    out->conversion = conversion;
+    out->elements = elements;
+    out->bytes = types[t.input].bits * elements / 8;
+    out->out_bytes = types[t.output].bits / 8u;
+    snprintf(out->input, sizeof out->input, "%s", dq_dtype_name(t.input));
+    return DQ_OK;
+}
+
+int dqi_convert_by_gpu(const dqi_convert *c, const char *what, dq_diag *diag) {
+    if (!c->packed) return DQ_OK;
+    return dqi_fail(
+        diag, DQ_NOT_SUPPORTED,
+        "%s: a GPU converts int4, int8, int16 and int32, without scale, offset or levels, to fp16, "
+        "bf16, fp32, fp64, int32 or int8, and not %s: hint: a host region",
+        what, c->input);
 }

@@ -3,6 +3,7 @@
 #define DQ_REORDER_H
 
 #include "core/dq_core.h"
+#include "kernels/dq_samples.h"
 #include "program/dq_program.h"
 
 // Element types of an aggregate's data.
@@ -19,11 +20,16 @@ typedef enum dq_dtype {
     DQ_DTYPES
 } dq_dtype;
 
-// Input and output element types of payloads (dq_dtype): int4 to int32 convert to fp16, bf16, fp32, fp64,
-// int32 or int8. Both BYTES: no conversion. k_convert.h specifies the rounding.
+// Input and output element types of payloads. Both BYTES, without a sample type: no conversion. Outputs are
+// fp16, bf16, fp32, fp64, int32, int16 and int8 (dq_dtype). The value of an element is (v + offset) * scale,
+// where v is its number, or levels[code]. k_convert.h and unpack.h specify the rounding.
 typedef struct dq_data_types {
     int32_t input, output;
-    int32_t network; // 1: input is big endian; 0: host byte order
+    int32_t network;      // 1: input is big endian; 0: host byte order
+    dq_sample sample;     // bits not 0: the input's type, instead of input and network
+    int32_t full_scale;   // 1: the scale is 2^-(bits-1), of unsigned types 2^-bits
+    double scale, offset; // scale 0: 1
+    const double *levels; // 2^bits values, read by the call; at most 8 bits. NULL: none
 } dq_data_types;
 
 // Returns a type's name in scripts, such as "int16"; NULL: invalid type.

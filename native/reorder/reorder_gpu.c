@@ -82,11 +82,13 @@ int dqi_reorder_gpu_open(dqi_reorder *r, const char *name, dq_diag *diag) {
     if (!region->gpu && !r->conf.by_gpu) return DQ_OK;
     char what[DQ_REORDER_LEN + 16];
     title(name, what, sizeof what);
+    int err = dqi_convert_by_gpu(&r->convert, what, diag);
+    if (err != DQ_OK) return err;
     int32_t number = region->gpu ? region->conf.gpu : -1;
     r->base.gpu = dqi_cuda_use(region->session, number, what, diag);
     if (!r->base.gpu) return DQ_NOT_SUPPORTED;
     r->stream = false;
-    int err = region->cpu ? DQ_OK : make_marks(r, what, diag);
+    err = region->cpu ? DQ_OK : make_marks(r, what, diag);
     if (err != DQ_OK || (r->conf.fill == DQ_FILL_KEEP && !r->marks.host)) return err;
     return new_mover(r, name, &r->gaps, diag);
 }

@@ -147,8 +147,8 @@ static void copy(const dqi_reorder *r, uint8_t *to, const item *it, uint32_t res
 
 // Appends the same as moves for the GPU.
 static void append(work *w, uint8_t *to, const item *it, uint32_t rest) {
-    w->moves[w->n_moves++] =
-        (dqk_move){(uintptr_t)it->bytes, (uintptr_t)to, it->from, w->r->convert.fn ? DQK_CONVERT : DQK_COPY};
+    w->moves[w->n_moves++] = (dqk_move){(uintptr_t)it->bytes, (uintptr_t)to, it->from,
+                                        dqi_converts(&w->r->convert) ? DQK_CONVERT : DQK_COPY};
     if (rest > 0)
         w->moves[w->n_moves++] =
             (dqk_move){(uint8_t)w->r->conf.fill, (uintptr_t)to + it->len, rest, DQK_FILL};

@@ -66,7 +66,7 @@ static bool split(const copier *c, const dq_burst *in, uint32_t i, uint32_t *hea
                   uint32_t *len) {
     *head = dqi_packet_len(in, i);
     *payload = *len = 0;
-    if (!c->convert.fn) return true;
+    if (!dqi_converts(&c->convert)) return true;
     uint32_t from, to;
     if (!dqi_payload_find(in, &c->place, NULL, i, i, &from, &to)) return false;
     *head = from;
@@ -283,6 +283,8 @@ static int copy_poll(dq_stage *st) {
 static int use_gpu(copier *c, int32_t number, const char *name, dq_diag *diag) {
     char what[DQ_NAME_LEN + 16];
     snprintf(what, sizeof what, "copy %.*s", DQ_REORDER_LEN, name);
+    int err = dqi_convert_by_gpu(&c->convert, what, diag);
+    if (err != DQ_OK) return err;
     c->gpu = dqi_cuda_use(c->conf.region->session, number, what, diag);
     if (!c->gpu) return DQ_NOT_SUPPORTED;
     const dqi_mover_conf conf = {
@@ -321,7 +323,7 @@ static int copy_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "copy %s: bursts of queue %s may have %u packets, and it takes %u at most", st->name,
                         q->conf.name, q->conf.batch_size, DQI_LIST_MOVES / (q->conf.n_regions + 1));
-    if (c->convert.fn && (!q->iface->ops->payload || q->conf.n_regions > 1))
+    if (dqi_converts(&c->convert) && (!q->iface->ops->payload || q->conf.n_regions > 1))
         return dqi_fail(
             diag, DQ_NOT_SUPPORTED,
             "copy %s: with data_types it takes payloads in one segment, and queue %s holds %s: hint: "

@@ -28,10 +28,11 @@ static int fault(dq_diag *diag, const char *name, const char *text) {
 static int grow(const char *name, const char *key, const dqi_convert *c, uint32_t *bytes, dq_diag *diag) {
     uint32_t in = *bytes;
     if (dqi_convert_size(c, in, bytes)) return DQ_OK;
-    return dqi_fail(
-        diag, DQ_INVALID_PARAMETER,
-        "reorder %s: %s %u is not a whole number of elements of %u bits, or too large when they have %u",
-        name, key, in, c->in_bits, c->out_bits);
+    return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                    "reorder %s: %s %u is not a whole number of elements of %s, which need %u bytes, or too "
+                    "large when each "
+                    "has %u",
+                    name, key, in, c->input, c->bytes, c->out_bytes);
 }
 
 static int convert_sizes(const char *name, dq_reorder_conf *c, dqi_convert *out, dq_diag *diag) {
@@ -136,7 +137,7 @@ static int make_rule(dqi_reorder *r, const dq_reorder_conf *c, dq_diag *diag) {
     r->most = c->slot_bytes ? c->slot_bytes : c->region->conf.buf_size / c->slots;
     r->cells_each = c->offset.n ? (c->slot_bytes + c->packet_bytes - 1) / c->packet_bytes : 1;
     uint64_t all = (uint64_t)c->slots * c->window;
-    r->stream = !r->base.gpu && !r->convert.fn && (uint64_t)c->slots * r->most >= STREAM_BYTES;
+    r->stream = !r->base.gpu && !dqi_converts(&r->convert) && (uint64_t)c->slots * r->most >= STREAM_BYTES;
     r->back = batches_of(c) == UINT64_MAX ? INT64_MAX : batches_of(c) / 2 - 1;
     r->far = (int64_t)FAR_WINDOWS * c->window;
     r->agree = c->slots < LEAST_AGREE ? LEAST_AGREE : c->slots > MOST_AGREE ? MOST_AGREE : c->slots;

@@ -1,9 +1,15 @@
 package session
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/spec/schema"
+	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
 // KindConvert is the kind of a stage that converts the payload elements of single packets.
@@ -26,7 +32,11 @@ func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("convert %s: %w", name, err)
 	}
-	conf := native.ConvertConf{Region: region.native, Types: o.Data.native(), PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload,
+	types, err := o.Data.native()
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", name, err)
+	}
+	conf := native.ConvertConf{Region: region.native, Types: types, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload,
 		Policy: o.Policy}
 	for text, to := range map[string]*[]native.Insn{o.Header: &conf.Header, o.Length: &conf.Length} {
 		if text == "" {
@@ -44,3 +54,82 @@ func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
 	}
 	return st, err
 }
+
+// DataTypes describes the conversion of payload elements from a type of schema.InputTypes, or of samples, to one of schema.OutputTypes. The value of an
+// element is (v + Offset) * Scale, where v is its number, or Levels[code]. SlotBytes, PacketBytes and Offset of stages are in input bytes.
+type DataTypes struct {
+	Input, Output string
+	Network       bool      // an Input of schema.InputTypes is big endian; else in host order
+	FullScale     bool      // Scale is 2^-(bits-1), of unsigned types 2^-bits
+	Scale, Offset float64   // Scale 0: 1
+	Levels        []float64 // one for each code, at most 8 bits; nil: none
+}
+
+// shortOutputs maps the short names of output types to those of schema.OutputTypes.
+var shortOutputs = map[string]string{"f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64", "i32": "int32", "i16": "int16", "i8": "int8"}
+
+// output returns the output type, and whether its name is that of a complex one.
+func (d *DataTypes) output() (name string, isComplex bool, err error) {
+	if slices.Contains(schema.OutputTypes, d.Output) {
+		return d.Output, false, nil
+	}
+	short, isComplex := strings.CutPrefix(d.Output, "c")
+	if name = shortOutputs[strings.TrimSuffix(short, "le")]; name != "" {
+		return name, isComplex, nil
+	}
+	names := slices.Clone(schema.OutputTypes)
+	for short := range shortOutputs {
+		names = append(names, short, "c"+short)
+	}
+	slices.Sort(names)
+	hint := ""
+	if near := suggest.Nearest(d.Output, names); near != "" {
+		hint = fmt.Sprintf(": hint: did you mean %q?", near)
+	}
+	return "", false, fmt.Errorf("%q is not a valid output type (expected %s, or short names such as f32 and ci16)%s", d.Output,
+		schema.JoinOr(schema.OutputTypes), hint)
+}
+
+// inputName returns the name of the input's type of samples.
+func (d *DataTypes) inputName() string {
+	if wide := d.Input == "int16" || d.Input == "int32"; wide && d.Network {
+		return strings.Replace(d.Input, "int", "i", 1) + "be"
+	}
+	return d.Input
+}
+
+// native returns the conversion for the engine, or what is wrong with it.
+func (d *DataTypes) native() (t native.DataTypes, err error) {
+	if d == nil {
+		return t, nil
+	}
+	out, isComplex, err := d.output()
+	if err != nil {
+		return t, err
+	}
+	t = native.DataTypes{Output: native.DtypeNamed(out), FullScale: d.FullScale, Scale: d.Scale, Offset: d.Offset, Levels: d.Levels}
+	if t.Sample, err = native.ParseSample(d.inputName()); err != nil {
+		return t, err
+	}
+	if isComplex && !t.Sample.Complex() {
+		return t, fmt.Errorf("%q is complex, and %q is real: output_type %q", d.Output, d.Input, strings.TrimPrefix(d.Output, "c"))
+	}
+	if d.Levels != nil && t.Sample.Bits() <= 8 && len(d.Levels) != 1<<t.Sample.Bits() {
+		return t, fmt.Errorf("levels: %s has %d codes, not %d", t.Sample, 1<<t.Sample.Bits(), len(d.Levels))
+	}
+	for _, v := range append([]float64{d.Scale, d.Offset}, d.Levels...) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return t, errors.New("scale, offset and levels must be finite numbers")
+		}
+	}
+	return t, nil
+}
+
+// Check returns what is wrong with the names and numbers of the conversion.
+func (d *DataTypes) Check() error {
+	_, err := d.native()
+	return err
+}
+
+// IsSample reports whether the input has a name of a type of samples, which includes the byte order.
+func (d *DataTypes) IsSample() bool { return !slices.Contains(schema.InputTypes, d.Input) }

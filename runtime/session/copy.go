@@ -26,9 +26,13 @@ func (s *Session) Copy(name string, o CopyOptions) (*Stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("copy %s: %w", name, err)
 	}
+	types, err := o.Data.native()
+	if err != nil {
+		return nil, fmt.Errorf("copy %s: %w", name, err)
+	}
 	var out native.Queue
 	st, err := s.stage(name, KindCopy, "", func(n string) (native.Stage, error) {
-		st, q, err := s.native.AddCopy(n, native.CopyConf{Region: region.native, Types: o.Data.native(), PayloadOffset: o.PayloadByteOffset,
+		st, q, err := s.native.AddCopy(n, native.CopyConf{Region: region.native, Types: types, PayloadOffset: o.PayloadByteOffset,
 			AtPayload: o.AtPayload, Policy: o.Policy})
 		out = q
 		return st, err

@@ -51,20 +51,6 @@ type ReorderOptions struct {
 // SourcePeer is the value of ReorderOptions.Source that selects the peer's address of socket packets.
 const SourcePeer = "peer"
 
-// DataTypes describes the conversion of payload elements from one of schema.InputTypes to one of schema.OutputTypes. SlotBytes, PacketBytes and Offset
-// are in input bytes.
-type DataTypes struct {
-	Input, Output string
-	Network       bool // Input is big endian; else in host order
-}
-
-func (d *DataTypes) native() native.DataTypes {
-	if d == nil {
-		return native.DataTypes{}
-	}
-	return native.DataTypes{Input: native.DtypeNamed(d.Input), Output: native.DtypeNamed(d.Output), Network: d.Network}
-}
-
 // Reorder creates a stage that assembles packets to aggregates in order, which are output through the stage's own queue, Out.
 func (s *Session) Reorder(name string, o ReorderOptions) (*Stage, error) {
 	conf, err := o.compile()
@@ -161,9 +147,13 @@ func (p placeFields) Names() []string {
 
 // compile compiles the programs of the rule; the reference's methods become texts too.
 func (o ReorderOptions) compile() (native.ReorderConf, error) {
+	types, err := o.Data.native()
+	if err != nil {
+		return native.ReorderConf{}, err
+	}
 	c := native.ReorderConf{
 		Wrap: o.Wrap, Slots: o.Slots, SlotBytes: o.SlotBytes, PacketBytes: o.PacketBytes,
-		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, Types: o.Data.native(), FlowIDs: o.FlowIDs,
+		Segment: o.Segment, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload, Types: types, FlowIDs: o.FlowIDs,
 		Window: o.Window, TimeoutNS: o.TimeoutNS, Fill: o.Fill, DropIncomplete: o.DropIncomplete,
 		Wait: o.WaitForOthers, Policy: o.Policy, ByGPU: o.ByGPU, Ring: o.Ring > 0, SourcePeer: o.Source == SourcePeer,
 	}
@@ -188,7 +178,7 @@ func (o ReorderOptions) compile() (native.ReorderConf, error) {
 	} else if c.Ring {
 		c.Wrap = uint64(o.Ring)
 	}
-	err := compileRule(fields, []ruleText{
+	err = compileRule(fields, []ruleText{
 		{"sequence_number", seq, &c.Seq}, {"batch", batch, &c.Batch}, {"slot", slot, &c.Slot},
 		{"offset", o.Offset, &c.Offset}, {"extra", o.Extra, &c.Extra}, {"source", source, &c.Source},
 		{"header", o.Header, &c.Header}, {"payload", o.Length, &c.Length},

@@ -79,6 +79,44 @@ do
   assert(l.floats.dropped_by.bad_place == 1 and l.behind.out == 2 and l.behind.bytes == 42 + 16 + 80 + 42 + 24 + 80, l.behind.bytes)
 end
 
+-- Types of samples, with scale, offset and levels: payloads of vectors computed elsewhere.
+local function samples(types, payload)
+  local s = open()
+  local got
+  s:pipe(s:rx_queue("port"), s:convert{ memory_region = "floats", at = "payload", data_types = types }, s:tx_queue("port"))
+  local seen = 0
+  s:rx_queue("port"):on_burst(function(b)
+    seen = seen + 1
+    if seen ~= 2 then return end -- 1: before the conversion
+    got = b:packet(1):bytes(42)
+    s:stop("seen")
+  end)
+  s:after(0, function() send(s, payload) end)
+  s:run{ seconds = 0.001 }
+  return got
+end
+local function int16s(bytes)
+  local list = {}
+  for i = 1, #bytes, 2 do
+    local v = bytes:byte(i) + 256 * bytes:byte(i + 1)
+    list[#list + 1] = v < 32768 and v or v - 65536
+  end
+  return table.concat(list, " ")
+end
+local D = "\18\52\86\120\154\188\222\240\15\30\45\60"
+for input, want in pairs{ i12 = "291 1110 1929 -1348 -529 15 482 -708", ["u12.lsb"] = "1042 1379 2680 3017 222 255 3358 962",
+  ["u12.gev"] = "292 1379 1930 3017 3552 255 493 962", ["ci12.w32le"] = "1925 1588 303 222 -1079 -1476 721 -497",
+  o8 = "-110 -76 -42 -8 26 60 94 112 -113 -98 -83 -68", o16be = "-28108 -10632 6844 24304 -28898 -21188",
+  ["i12/16hbe"] = "291 1383 -1621 -529 241 723", ci16_le = "13330 30806 -17254 -3874 7695 15405" } do
+  local got = int16s(samples({ input_type = input, output_type = input:find("^c") and "ci16" or "i16" }, D))
+  assert(got == want, input .. ": " .. got)
+end
+assert(int16s(samples({ input_type = "qi8", output_type = "ci16" }, "\1\2\3\4")) == "2 1 4 3")
+assert(int16s(samples({ input_type = "o2.lsb", output_type = "int16", levels = { -30, -10, 10, 30 } }, "\165\27")) == "-10 -10 10 10 30 10 -10 -30")
+assert(int16s(samples({ input_type = "o2.lsb", output_type = "int16", levels = "vlbi", scale = 1000 }, "\27")) == "3317 1000 -1000 -3317")
+assert(int16s(samples({ input_type = "i8", output_type = "int16", scale = 2, offset = 0.5 }, "\127\128")) == "255 -255")
+assert(samples({ input_type = "u8", output_type = "f32", scale = "full" }, "\128\64") == "\0\0\0\63\0\0\128\62") -- 0.5, 0.25
+
 -- What is refused.
 local s = open()
 local function with(more)
@@ -89,8 +127,26 @@ end
 has(try(s.convert, s, {}), "'memory_region' is missing")
 has(try(s.convert, s, { memory_region = "floats" }), "'data_types' is missing")
 has(try(s.convert, s, with{ memory_region = "float" }), 'did you mean "floats"')
-has(try(s.convert, s, with{ data_types = { input_type = "fp32", output_type = "int8" } }), "is not one of int4")
+has(try(s.convert, s, with{ data_types = { input_type = "fp32", output_type = "int8" } }), "no conversion of f32le to int8")
 has(try(s.convert, s, with{ type = "fp32" }), "type")
+local function typed(more)
+  local t = { input_type = "i12", output_type = "fp32" }
+  for k, v in pairs(more) do t[k] = v end
+  return with{ data_types = t }
+end
+has(try(s.convert, s, typed{ input_type = "i12le" }), "12 bits have no byte order")
+has(try(s.convert, s, typed{ input_type = "u12.gve" }), "the nearest one is u12.gev")
+has(try(s.convert, s, typed{ endianness = "network" }), "includes the byte order")
+has(try(s.convert, s, typed{ output_type = "cf32" }), '"i12" is real')
+has(try(s.convert, s, typed{ output_type = "f23" }), "is not a valid output type")
+has(try(s.convert, s, typed{ scale = 0 }), "not a valid scale")
+has(try(s.convert, s, typed{ scale = "half" }), "scale")
+has(try(s.convert, s, typed{ scale = 1 / 0 }), "finite")
+has(try(s.convert, s, typed{ levels = { 1, 2 } }), "levels are for types of up to 8 bits")
+has(try(s.convert, s, typed{ levels = "mulaw" }), '"vlbi"')
+has(try(s.convert, s, typed{ levels = { "one" } }), "a number expected")
+has(try(s.convert, s, typed{ input_type = "o2.lsb", levels = { 1, 2 } }), "o2.lsb has 4 codes, not 2")
+has(try(s.convert, s, typed{ input_type = "u32be", output_type = "int32" }), "u32 a float")
 has(try(s.pipe, s, s:rx_queue("port"), s:convert(with{ at = false }), s:count{}), "headers are not elements")
 has(try(s.pipe, s, s:rx_queue("port"), s:convert(with{ memory_region = "few" }), s:count{}), "num_bufs must be at least that")
 local blocks = s:reorder{ name = "blocks", memory_region = "packets", packets_per_batch = 2, sequence_number = { bit_offset = 112, bit_width = 16 } }

@@ -223,10 +223,10 @@ local function typed(types, more) local t = with{ sequence_number = seq, packets
   for k, v in pairs(more or {}) do t[k] = v end return t end
 has(try(s.reorder, s, typed("fp32")), "a table expected")
 has(try(s.reorder, s, typed{ input_type = "int16" }), "'output_type' is missing")
-has(try(s.reorder, s, typed{ input_type = "int61", output_type = "fp32" }), "did you mean")
-has(try(s.reorder, s, typed{ input_type = "int16", output_type = "int4" }), "is not one of fp16")
+has(try(s.reorder, s, typed{ input_type = "int61", output_type = "fp32" }), "the nearest one is")
+has(try(s.reorder, s, typed{ input_type = "int16", output_type = "int4" }), "is not a valid output type")
 has(try(s.reorder, s, typed{ input_type = "int16", output_type = "fp32", order = "host" }), "order")
-has(try(s.reorder, s, typed({ input_type = "int16", output_type = "fp32" }, { slot_bytes = 43 })), "slot_bytes 43 is not a whole number of elements of 16 bits")
+has(try(s.reorder, s, typed({ input_type = "int16", output_type = "fp32" }, { slot_bytes = 43 })), "slot_bytes 43 is not a whole number of elements of int16, which need 2 bytes")
 has(try(s.reorder, s, typed({ input_type = "int4", output_type = "fp64" }, { slot_bytes = 100 })), "buf_size must be at least 6400")
 local count = s:count{}
 has(try(count.on_burst, count, print), "s:reorder")

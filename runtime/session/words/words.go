@@ -57,3 +57,26 @@ func Histograms() []Word {
 	}
 	return list
 }
+
+// SampleKinds, SampleOrders and SampleAliases return the tables of types of samples; the text of an alias is its type.
+func SampleKinds() []Word {
+	kinds, _, _ := native.SampleRows()
+	return sampleWords(kinds)
+}
+
+func SampleOrders() []Word {
+	_, orders, _ := native.SampleRows()
+	return sampleWords(orders)
+}
+
+func SampleAliases() []Word {
+	_, _, aliases := native.SampleRows()
+	return sampleWords(aliases)
+}
+
+func sampleWords(rows []native.SampleRow) (list []Word) {
+	for _, r := range rows {
+		list = append(list, Word{Name: r.Text, Text: r.Words})
+	}
+	return list
+}

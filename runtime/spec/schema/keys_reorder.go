@@ -3,7 +3,7 @@ package schema
 // Element types of payloads before and after conversion.
 var (
 	InputTypes  = []string{"int4", "int8", "int16", "int32"}
-	OutputTypes = []string{"fp16", "bf16", "fp32", "fp64", "int32", "int8"}
+	OutputTypes = []string{"fp16", "bf16", "fp32", "fp64", "int32", "int16", "int8"}
 )
 
 // ElementBits maps an element type to its width.
@@ -75,7 +75,7 @@ func older(name, key string, choices []string) Key {
 	return Key{Name: name, Type: TypeChoice, Choices: choices, Words: "The older name of `" + key + "`."}
 }
 
-var dataTypesSection = section("data_types", "What the elements of payloads are and become, rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127.", []string{`
+var dataTypesSection = section("data_types", "What the elements of payloads are and become, rounded to the nearest; fp16 ends in infinities, int8 at -128 and 127, int16 at -32768 and 32767.", []string{`
 data_types: {input_type: int16, output_type: fp32, endianness: network}
 `, `
 data_types: {input: int16, output: fp32, input_endianness: network}

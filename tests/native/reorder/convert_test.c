@@ -83,20 +83,20 @@ static dq_data_types types_of(int i, int o, int network) {
 }
 
 static void check(dqk_convert_fn *fn, const dqi_convert *c, uint32_t n, uint32_t shift) {
-    uint32_t bytes = n * (c->out_bits / 8);
+    uint32_t bytes = n * c->out_bytes, in_bytes = n / c->elements * c->bytes;
     uint8_t *dst = to + shift % 7;
-    memmove(from + shift, from, n * c->in_bits / 8);
+    memmove(from + shift, from, in_bytes);
     memset(dst, 0x5a, bytes + 8);
     fn(dst, from + shift, n);
     for (uint32_t i = 0; i < n; i++)
-        if (unpack(dst, i, c->out_bits) != expected[i]) {
+        if (unpack(dst, i, 8 * c->out_bytes) != expected[i]) {
             DQ_EQ(values[i], INT64_MIN); // shows it
-            DQ_EQ(unpack(dst, i, c->out_bits), expected[i]);
+            DQ_EQ(unpack(dst, i, 8 * c->out_bytes), expected[i]);
             return;
         }
     for (uint32_t i = 0; i < 8; i++)
         DQ_EQ(dst[bytes + i], 0x5a);
-    memmove(from, from + shift, n * c->in_bits / 8);
+    memmove(from, from + shift, in_bytes);
 }
 
 static void pair(int i, int o, int network) {
@@ -104,17 +104,17 @@ static void pair(int i, int o, int network) {
     dqi_convert c;
     dq_diag d = {{0}};
     DQ_EQ(dqi_convert_find(&t, &c, "test", &d), DQ_OK);
-    uint32_t n = elements(c.in_bits, values);
+    uint32_t n = elements(8 * c.bytes / c.elements, values);
     for (uint32_t k = 0; k < n; k++)
         expected[k] = model_bits(values[k], t.output);
-    pack(from, values, n, c.in_bits, network);
+    pack(from, values, n, 8 * c.bytes / c.elements, network);
     for (uint32_t level = 0; dqi_convert_at(level, &t); level++) {
         check(dqi_convert_at(level, &t), &c, n, 0);
         check(dqi_convert_at(level, &t), &c, n, 1);
     }
     memset(to, 0, 64);
-    dqi_convert_bytes(&c, to, from, n * c.in_bits / 8);
-    DQ_EQ(unpack(to, n - 1, c.out_bits), expected[n - 1]);
+    dqi_convert_bytes(&c, to, from, n / c.elements * c.bytes);
+    DQ_EQ(unpack(to, n - 1, 8 * c.out_bytes), expected[n - 1]);
 }
 
 static void every_pair(void) {
@@ -132,13 +132,13 @@ static void lengths(void) {
             dqi_convert c;
             dq_diag d = {{0}};
             DQ_EQ(dqi_convert_find(&t, &c, "test", &d), DQ_OK);
-            uint32_t all = elements(c.in_bits, values);
+            uint32_t all = elements(8 * c.bytes / c.elements, values);
             for (uint32_t k = 0; k < 140 && k < all; k++) {
                 values[k] = values[all - 1 - k];
                 expected[k] = model_bits(values[k], t.output);
             }
-            for (uint32_t n = 0; n < 140 && n < all; n += c.in_bits == 4 ? 2 : 1) {
-                pack(from, values, n, c.in_bits, true);
+            for (uint32_t n = 0; n < 140 && n < all; n += c.elements) {
+                pack(from, values, n, 8 * c.bytes / c.elements, true);
                 for (uint32_t level = 0; dqi_convert_at(level, &t); level++)
                     check(dqi_convert_at(level, &t), &c, n, n % 16);
             }
@@ -146,17 +146,17 @@ static void lengths(void) {
 }
 
 static void sizes(void) {
-    dqi_convert c = {.in_bits = 16, .out_bits = 32};
+    dqi_convert c = {.bytes = 2, .elements = 1, .out_bytes = 4};
     uint32_t n = 0;
     DQ_CHECK(dqi_convert_size(&c, 6, &n));
     DQ_EQ(n, 12);
     DQ_CHECK(!dqi_convert_size(&c, 7, &n));
     DQ_CHECK(!dqi_convert_size(&c, UINT64_C(1) << 32, &n));
     DQ_CHECK(!dqi_convert_size(&c, UINT64_C(1) << 31, &n));
-    c = (dqi_convert){.in_bits = 4, .out_bits = 64};
+    c = (dqi_convert){.bytes = 1, .elements = 2, .out_bytes = 8};
     DQ_CHECK(dqi_convert_size(&c, 3, &n));
     DQ_EQ(n, 48);
-    c = (dqi_convert){.in_bits = 32, .out_bits = 8};
+    c = (dqi_convert){.bytes = 4, .elements = 1, .out_bytes = 1};
     DQ_CHECK(dqi_convert_size(&c, 12, &n));
     DQ_EQ(n, 3);
     DQ_CHECK(!dqi_convert_size(&c, 6, &n));
@@ -167,7 +167,7 @@ static void refusals(void) {
     dq_diag d = {{0}};
     dq_data_types t = {0};
     DQ_EQ(dqi_convert_find(&t, &c, "test", &d), DQ_OK);
-    DQ_CHECK(c.fn == NULL && c.in_bits == 8 && c.out_bits == 8);
+    DQ_CHECK(!dqi_converts(&c) && c.bytes == 1 && c.out_bytes == 1);
     t = (dq_data_types){.input = DQ_DTYPE_INT16};
     DQ_EQ(dqi_convert_find(&t, &c, "test", &d), DQ_INVALID_PARAMETER);
     DQ_CHECK(strstr(d.text, "no conversion of int16 to bytes"));

@@ -6,6 +6,8 @@ package baseline
 #cgo CFLAGS: -std=c11 -O3 -D_GNU_SOURCE -Wall -Wextra -I${SRCDIR}/../../../../native
 #include "core/dq_core.h"
 #include "reorder/dq_reorder.h"
+
+#include <stdlib.h>
 */
 import "C"
 
@@ -48,7 +50,13 @@ func flag(on bool) C.int32_t {
 	return 0
 }
 
-// dataTypes are elements by the names of their types; no name: bytes.
+// dataTypes are elements by the names of their types, or of a type of samples; no name: bytes.
 func dataTypes(from, to string, network bool) C.dq_data_types {
-	return C.dq_data_types{input: C.int32_t(native.DtypeNamed(from)), output: C.int32_t(native.DtypeNamed(to)), network: flag(network)}
+	t := C.dq_data_types{input: C.int32_t(native.DtypeNamed(from)), output: C.int32_t(native.DtypeNamed(to)), network: flag(network)}
+	if t.input == C.DQ_DTYPE_BYTES && from != "" {
+		name := C.CString(from)
+		defer C.free(unsafe.Pointer(name))
+		C.dq_sample_parse(name, &t.sample, nil)
+	}
+	return t
 }

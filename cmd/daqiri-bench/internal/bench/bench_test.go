@@ -88,7 +88,7 @@ func TestCases(t *testing.T) {
 	}
 	for _, want := range []string{"loop_1024", "loop_copy", "script_handler", "script_modify", "rewrite", "udp_1024", "udp_8000", "udp_65000",
 		"udp_plain_1024", "udp_plain_8000", "tcp", "write_pcap_1024", "write_pcap_8000", "write_pcapng_1024", "write_pcapng_8000", "write_raw_1024", "write_raw_8000", "write_blocks_1024", "write_blocks_8000",
-		"reorder_256", "reorder_1024", "reorder_4096", "reorder_8192", "convert", "s3",
+		"reorder_256", "reorder_1024", "reorder_4096", "reorder_8192", "convert", "convert_12", "s3",
 		"loop_flows_2", "loop_flows_8", "loop_flows_64", "loop_queues", "loop_changes", "udp_pairs", "column", "place", "heaps_1024", "heaps_8192",
 		"capture_pcap", "xdp", "replay", "replay_veth", "replay_gaps", "latency", "pacing", "start"} {
 		if !seen[want] {
@@ -178,6 +178,10 @@ func TestProgram(t *testing.T) {
 	convert := program(t, "").run(ctx, named(t, "convert"))
 	if convert.Error != "" || *convert.Value != 1 || *convert.Ratio != 1 || convert.Figures["int4_fp32"] != 1 || convert.Figures["peer_copy"] != 1 {
 		t.Errorf("%+v, want 1 GB of all", convert)
+	}
+	packed := program(t, "").run(ctx, named(t, "convert_12"))
+	if packed.Error != "" || *packed.Value != 32.0/44 || *packed.Ratio != 48.0/44 {
+		t.Errorf("%+v, want the bytes out of 1 GB", packed)
 	}
 	handler := program(t, "").run(ctx, named(t, "script_handler"))
 	if handler.Error != "" || *handler.Value != 0 || handler.Figures["allocations"] != 4 || handler.Better != "lower" {

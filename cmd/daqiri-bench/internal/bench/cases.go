@@ -68,6 +68,7 @@ var Cases = []Case{
 	{"heaps_1024", "pieces of 1024 bytes put into heaps of 4 MiB, by id and byte offset, on one thread", perCPUSecond, false, 5, runHeaps(1024)},
 	{"heaps_8192", "the same with 8192 bytes", perCPUSecond, false, 5, runHeaps(8192)},
 	{"convert", "int16 of the network's order to fp32, from memory to memory, in pieces of 8 KiB", perCPUSecond, false, 10, runConvert},
+	{"convert_12", "packed 12-bit elements to fp32, from memory to memory, in pieces of 8 KiB", perCPUSecond, false, 10, runConvert12},
 	{"gpu_reorder", "payloads put in order in a GPU's memory: 8192 bytes, 16384 packets a list; of 1024 and 4096, and 1024 a list, too", gpuRate, false, 5, gpuReorder.run},
 	{"gpu_convert", "the same with int16 of the network's order to fp32, of 4096 bytes; int8 to fp32 and int4 to fp16, too", gpuRate, false, 5, gpuConvert.run},
 	{"gpu_gather", "payloads from pinned memory into a GPU's by a reorder stage, on one thread, and by its kernel alone; and what a packet's plan takes", gpuRate, false, 10, gpuGather.run},

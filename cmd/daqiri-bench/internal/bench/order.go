@@ -68,6 +68,22 @@ func runConvert(ctx context.Context, b *bench, r *Result) error {
 	return r.compare(ctx, ours, peer)
 }
 
+// runConvert12 is convert_12: packed 12-bit elements against int16 of the network's order, in bytes of fp32.
+func runConvert12(ctx context.Context, b *bench, r *Result) error {
+	r.compareWith("int16 of the network's order to fp32, bytes out")
+	r.add("bytes out")
+	// outputs measures the bytes out of a CPU second, of an input of which an element has so many bits.
+	outputs := func(from string, bits float64) side {
+		measured := b.rate("convert", "--from", from, "--to", "fp32", "--network")
+		return func(ctx context.Context, d time.Duration) (sample, error) {
+			s, err := measured(ctx, d)
+			s.value *= 32 / (32 + bits)
+			return s, err
+		}
+	}
+	return r.compare(ctx, outputs("i12", 12), outputs("int16", 16))
+}
+
 // rate measures a baseline loop in GB a CPU second.
 func (b *bench) rate(loop string, args ...string) side {
 	return func(ctx context.Context, d time.Duration) (sample, error) {

@@ -1,0 +1,49 @@
+package manual
+
+import (
+	"github.com/daqiri/daqiri-run/runtime/session/words"
+)
+
+// Samples describes the names of types of samples.
+var Samples = Topic{Name: "samples", Short: "types of samples: names, byte and bit orders, conversions", Parts: sampleParts}
+
+func sampleParts() []Part {
+	kinds, orders, aliases := &Table{Columns: []string{"kind", "meaning"}}, &Table{Columns: []string{"order", "meaning"}}, &Table{Columns: []string{"alias", "type"}}
+	for _, r := range words.SampleKinds() {
+		kinds.Rows = append(kinds.Rows, []string{"`" + r.Name + "`", r.Text})
+	}
+	for _, r := range words.SampleOrders() {
+		name := "none"
+		if r.Name != "" {
+			name = "`" + r.Name + "`"
+		}
+		orders.Rows = append(orders.Rows, []string{name, r.Text})
+	}
+	for _, r := range words.SampleAliases() {
+		aliases.Rows = append(aliases.Rows, []string{"`" + r.Name + "`", "`" + r.Text + "`"})
+	}
+	return []Part{
+		{Words: "A type of samples describes how numbers are packed into bytes, such as `u12.lsb` or `ci16be`. `data_types` of `s:convert`, `s:reorder` and " +
+			"`s:copy` have one as `input_type`. Its name is `[c|q] KIND BITS [/CONTAINER [h]] [le|be] [.ORDER]`."},
+		{Words: "`c` makes pairs of elements complex numbers, with the real part first; with `q` the imaginary part is first, and a conversion exchanges them. " +
+			"BITS is the width of an element, 1 to 32, of one part if it is complex. `bfp` has 8 to 16 bits and is always complex."},
+		{Table: kinds},
+		{Words: "`/16` and `/32` place each element in a container of that many bits. The value is in the low end, with `h` in the high end; the other bits " +
+			"are ignored. `i12/16le` is a 12-bit element in a little-endian 16-bit container."},
+		{Words: "Elements of 16, 24, 32 and 64 bits and containers need `be`, `le` or a word order. Other elements have one of the other orders:"},
+		{Table: orders},
+		{Head: "conversion"},
+		{Words: "Integers and `bfp` become `fp16`, `bf16`, `fp32`, `fp64`, `int32`, `int16` or `int8`; `u32` becomes a float. `f32`, `i16` and so on are short " +
+			"names of these, with `c` in front for complex input. The output has the host's byte order."},
+		{Words: "The value of an element is `(v + offset) * scale`. `scale = \"full\"` is 2^-(bits-1), and 2^-bits for unsigned types, so that the full scale is 1. " +
+			"`levels` lists the value of each code instead, for types of up to 8 bits. `levels = \"vlbi\"` has those of 2-bit VLBI data."},
+		{Words: "With fp64 as output the arithmetic is in fp64, otherwise in fp32, rounded after each operation. Integers are rounded to the nearest, ties to even, and end " +
+			"at their least and greatest values."},
+		{Words: "A payload must consist of whole elements, for word orders also of whole words. Otherwise the packet counts as `bad_payload`. " +
+			"`i10` needs a multiple of 5 bytes, `i12.w32le` one of 12."},
+		{Words: "GPUs convert `i4`, `i8`, `i16` and `i32` without scale, offset and levels. Other types are converted on the host."},
+		{Head: "aliases"},
+		{Words: "Names of other programs are accepted too: SigMF, UHD, PFNC (GigE Vision), and the older ones of this program."},
+		{Table: aliases},
+	}
+}
