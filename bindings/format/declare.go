@@ -18,8 +18,8 @@ import (
 
 // Keys of the tables that declare formats, fields, parts and lists.
 var (
-	formatKeys = []string{"data", "document", "endian", "ethertype", "layer", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
-	fieldKeys  = []string{"at", "base", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
+	formatKeys = []string{"data", "document", "endian", "ethertype", "layer", "lsb0", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
+	fieldKeys  = []string{"at", "base", "bits", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
 	partKeys   = []string{"when"}
 	seqKeys    = []string{"per", "place"}
 	listKeys   = []string{"count", "doc", "items", "key", "list", "match", "when"}
@@ -29,6 +29,7 @@ var (
 type declaration struct {
 	spec   format.Spec
 	little bool
+	lsb0   lua.LValue // true: bits count from the least significant one of a byte, false: from the most significant one; nil: by byte order
 }
 
 // declare reads the table; at gives the source lines of its parts.
@@ -56,6 +57,9 @@ func declare(t *lua.LTable, file string, at *tableLines) (format.Spec, error) {
 		err = d.errorf(format.Row{}, "struct has more fields than there are names")
 	}
 	d.spec.Rows = append(d.spec.Rows, codes...)
+	if err == nil && d.lsb0 == lua.LNil {
+		err = d.mixed()
+	}
 	return d.spec, err
 }
 
@@ -122,6 +126,10 @@ func (d *declaration) head(t *lua.LTable) error {
 			}
 			*to = int(n)
 		}
+	}
+	d.lsb0 = t.RawGetString("lsb0")
+	if _, ok := d.lsb0.(lua.LBool); !ok && d.lsb0 != lua.LNil {
+		return d.errorf(format.Row{}, "lsb0: true or false expected, got %s", row.Describe(d.lsb0))
 	}
 	return d.endian(format.Row{}, endian, &d.little)
 }
@@ -281,6 +289,9 @@ func (d *declaration) width(r *format.Row, v lua.LValue) error {
 			return d.errorf(*r, "width: %v", err)
 		}
 		r.Bits = int(n)
+		if d.lsb0 != lua.LNil && n%8 != 0 {
+			r.Little = d.lsb0 == lua.LTrue
+		}
 		return nil
 	}
 	if k, ok := kinds[string(text)]; ok {
@@ -308,7 +319,8 @@ func (d *declaration) width(r *format.Row, v lua.LValue) error {
 
 func (d *declaration) attributes(r *format.Row, t *lua.LTable) error {
 	endian, base := "", "dec"
-	if err := d.texts(*r, t, map[string]*string{"base": &base, "doc": &r.Doc, "is": &r.Is, "unit": &r.Unit, "when": &r.When, "endian": &endian}); err != nil {
+	err := d.texts(*r, t, map[string]*string{"base": &base, "doc": &r.Doc, "is": &r.Is, "unit": &r.Unit, "when": &r.When, "endian": &endian})
+	if err != nil {
 		return err
 	}
 	if err := d.endian(*r, endian, &r.Little); err != nil {
@@ -349,6 +361,9 @@ func (d *declaration) attributes(r *format.Row, t *lua.LTable) error {
 			return d.errorf(*r, "const: %v", err)
 		}
 		r.Const = &raw
+	}
+	if r.BitNames, err = NamedNumbers(t.RawGetString("bits")); err != nil {
+		return d.errorf(*r, "bits: %v", err)
 	}
 	return d.values(r, t.RawGetString("values"))
 }

@@ -11,7 +11,7 @@ var Formats = Topic{Name: "formats", Short: "formats: headers of packets, declar
 
 const formatExample = `local daqiri = require "daqiri"
 local mine = daqiri.format{
-  name = "mine", title = "Packets of my board", sequence = "seq", payload = "size",
+  name = "mine", title = "Packets of my board", sequence = "seq", payload = "size", lsb0 = false,
   { "magic", 16, const = 0xabcd },
   { "kind", 4, "what the packet is", values = { [1] = "data", [2] = "status" } },
   { "has_gain", 1 }, { reserved = 3 },
@@ -31,10 +31,11 @@ func formatParts() []Part {
 		{Head: "fields"},
 		{Words: "A field is `{ NAME, WIDTH, WORDS, … }`, one behind the other, from the most significant bit of the first byte on. A width is a number of " +
 			"bits up to 64, or a type: `u16`, `i16` (signed), `f32`, `f64`, `bytes6`, `mac`, `ipv4`, `ipv6`; `u32le` is little endian. Of little-endian fields " +
-			"bits count from the least significant one of the first byte, so bits of a word are declared from its lowest on."},
+			"bits count from the least significant one of the first byte, so bits of a word are declared from its lowest on. In a table with both byte orders, `lsb0` or `bits` give the order of single bits."},
 		{Table: &Table{[]string{"key of a field", "takes", "what it does"}, [][]string{
 			{"`at`", "bits, or text", "where the field lies: a number is checked, gaps and overlaps are errors; a text over fields is a place apart, such as a trailer's"},
 			{"`base`", "`hex`", "`b:show` and dissectors show it in hexadecimal: an unsigned number without unit and scale"},
+			{"`bits`", "`{ cal = 0, overflow = 1 }`", "names of single bits, from the least significant one, of an unsigned number; each is a field too"},
 			{"`const`", "a value", "what it is in every such packet: others are none of this format"},
 			{"`doc`", "text", "the words about it"},
 			{"`endian`", "`big`, `little`", "also a key of the whole table"},
@@ -51,6 +52,7 @@ func formatParts() []Part {
 		{Head: "keys of the whole table"},
 		{Table: &Table{[]string{"key", "takes", "what it does"}, [][]string{
 			{"`name`, `title`, `document`", "text", "what it is called, what it is, and which document defines it; a name is small letters, digits and `-`"},
+			{"`lsb0`", "true, false", "whether bits count from the least significant one of a byte, or from the most significant one; a table with little-endian numbers and fields of parts of bytes needs it"},
 			{"`layer`", "`payload`, `frame`, `network`, `transport`", "from where it counts; by default the innermost payload"},
 			{"`where`", "a condition as text", "over fields that every packet has: packets for which it is false are none of this format"},
 			{"`data`", "a condition as text", "over its fields: packets for which it is false (leaders, trailers, context) are decoded, but stages that take the payload drop them as `bad_place`"},

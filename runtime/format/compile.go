@@ -213,13 +213,16 @@ func (c *compiler) field(r Row, when []*expr.Expr, optional bool, names []string
 			c.sources[r.Name] = append(c.sources[r.Name], n.Text)
 		}
 		c.f.Fields = append(c.f.Fields, x)
-		return nil
+		return c.bitNames(x)
 	}
 	if c.at.bit%8 != 0 && r.Little != c.little {
 		return c.errorf(r, "the byte order changes within a byte: bits of a little-endian word are declared from the least significant one on")
 	}
 	c.little = r.Little
 	c.f.Fields = append(c.f.Fields, x)
+	if err := c.bitNames(x); err != nil {
+		return err
+	}
 	if r.Const != nil && len(when) == 0 && len(x.terms) == 0 {
 		c.check(x)
 	}
@@ -232,6 +235,32 @@ func (c *compiler) field(r Row, when []*expr.Expr, optional bool, names []string
 	}
 	if c.at.bit += int64(r.Bits); c.at.bit > mostBits {
 		return c.errorf(r, "the header is longer than %d bytes", mostBits/8)
+	}
+	return nil
+}
+
+// bitNames adds a field for each named bit of x, at its place within x.
+func (c *compiler) bitNames(x *Field) error {
+	for i, v := range x.BitNames {
+		bit := Row{Line: x.Line, Name: v.Name, Bits: 1, Little: x.Little, Doc: fmt.Sprintf("bit %d of `%s`", v.Number, x.Name)}
+		switch {
+		case x.Kind != Unsigned || x.Const != nil || x.Reserved:
+			return c.errorf(x.Row, "bits: names of bits are for unsigned numbers without const")
+		case v.Number >= uint64(x.Bits):
+			return c.errorf(x.Row, "bits: '%s' is bit %d, and the field has bits 0 to %d", v.Name, v.Number, x.Bits-1)
+		case i > 0 && x.BitNames[i-1].Number == v.Number:
+			return c.errorf(x.Row, "bits: bit %d has the names '%s' and '%s'", v.Number, x.BitNames[i-1].Name, v.Name)
+		}
+		if err := c.checkName(bit, bit.Name); err != nil {
+			return err
+		}
+		b := &Field{Row: bit, place: x.place, when: x.when, apart: true, of: x}
+		if b.place.bit += int64(v.Number); !x.Little {
+			b.place.bit = x.place.bit + int64(x.Bits) - 1 - int64(v.Number)
+		}
+		c.sources[bit.Name] = c.sources[x.Name]
+		c.f.byName[bit.Name] = b
+		c.f.Fields = append(c.f.Fields, b)
 	}
 	return nil
 }

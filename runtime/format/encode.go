@@ -146,8 +146,32 @@ func (l *List) isNamed(item map[string]uint64, name Value) bool {
 	return true
 }
 
-// value returns the value of a field.
+// value returns the value of a field. Named bits that are given replace those of their field.
 func (w *writer) value(x *Field) uint64 {
+	if x.of != nil {
+		return w.value(x.of) >> x.bitOf() & 1
+	}
+	v := w.whole(x)
+	for _, b := range x.BitNames {
+		if g, ok := w.given[b.Name]; ok {
+			v = v&^(1<<b.Number) | g.Raw<<b.Number
+		}
+	}
+	return v
+}
+
+// bitOf returns the number of a named bit in its field.
+func (x *Field) bitOf() uint64 {
+	for _, b := range x.of.BitNames {
+		if b.Name == x.Name {
+			return b.Number
+		}
+	}
+	return 0
+}
+
+// whole returns the value of a field, without its named bits.
+func (w *writer) whole(x *Field) uint64 {
 	if g, ok := w.given[x.Name]; ok && x.Name != "" {
 		return g.Raw
 	}
@@ -179,11 +203,10 @@ func (w *writer) env(name string) (v uint64, unsigned, ok bool) {
 	case PayloadBytes:
 		return uint64(w.payload), false, true
 	}
-	if g, ok := w.given[name]; ok {
-		x := w.f.byName[name]
+	x := w.f.byName[name]
+	if g, ok := w.given[name]; ok && (x == nil || len(x.BitNames) == 0) {
 		return g.Raw, x != nil && x.Bits == 64 && x.Kind != Signed, true
 	}
-	x := w.f.byName[name]
 	if x == nil || !w.holds(x.when) {
 		return 0, false, false
 	}
@@ -245,7 +268,7 @@ func (w *writer) field(out []byte, x *Field) ([]byte, error) {
 		out = append(out, 0)
 	}
 	switch {
-	case x.Reserved:
+	case x.Reserved, x.of != nil: // the field of a bit includes it
 	case x.Kind.number() || x.Kind == Float:
 		v := w.value(x)
 		if !fits(v, x.Row) {

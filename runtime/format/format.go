@@ -34,7 +34,8 @@ type Field struct {
 	place
 	when  []*expr.Expr // conditions, including those of its groups
 	is    *expr.Expr
-	apart bool // positioned by At and not part of the header
+	apart bool   // positioned by At and not part of the header
+	of    *Field // the field of which it is a named bit; nil: none
 }
 
 // A List is a row of items with its position.

@@ -28,7 +28,7 @@ func (f *Format) Draw(r *rand.Rand) (given map[string]Given, payload []byte) {
 		}
 	}
 	for _, x := range f.Fields {
-		if !x.Reserved && x.Const == nil && x.is == nil && !counts[x.Name] && w.holds(x.when) {
+		if !x.Reserved && x.of == nil && x.Const == nil && x.is == nil && !counts[x.Name] && w.holds(x.when) {
 			w.given[x.Name] = x.random(r)
 		}
 	}

@@ -44,6 +44,7 @@ type Row struct {
 	Offset   float64
 	Hex      bool // displayed in hexadecimal
 	Values   []Value
+	BitNames []Value // names of single bits, numbered from the least significant one
 	Const    *uint64 // constant value in every packet of the format
 	Is       string  // default value to encode: a number as text
 	At       string  // position in bits from the start of the header; empty: after the previous row

@@ -12,7 +12,7 @@ local function open()
 end
 
 local mine = daqiri.format{
-  name = "mine", title = "Packets of a test", sequence = "seq", payload = "size",
+  name = "mine", title = "Packets of a test", sequence = "seq", payload = "size", lsb0 = false,
   { "magic", 16, const = 0xabcd },
   { "kind", 4, values = { [1] = "data", [2] = "status" } },
   { "extra", 1 }, { "wide", 1 }, { reserved = 2 },
@@ -58,6 +58,43 @@ for _, v in ipairs(mine:vectors{ n = 200 }) do
   assert(mine:decode(v.bytes).seq == v.fields.seq)
 end
 assert(mine:page():find "| `gain` | 16 |" and mine:dissector():find "daqiri_mine")
+
+-- Single bits: by their numbers in a field, and from the least significant one of a byte.
+do
+  local f = daqiri.format{ { "flags", 8, bits = { cal = 0, overflow = 1, top = 7 } }, { "wide", "u16le", bits = { ninth = 8 } }, { "word", 16, bits = { low = 0 } } }
+  t.equal(daqiri.hex(f:encode{ cal = 1, top = 1, ninth = 1, low = 1 }), "81" .. "0001" .. "0001")
+  t.equal(daqiri.hex(f:encode{ flags = 0x41, cal = 0, overflow = 1 }), "42" .. "0000" .. "0000")
+  local got = f:decode("\2\0\1\128\0")
+  t.equal({ got.flags, got.cal, got.overflow, got.top, got.wide, got.ninth, got.word, got.low }, { 2, 0, 1, 0, 256, 1, 0x8000, 0 })
+  t.equal(f:decode(f:encode(got)).flags, 2)
+  assert(f:page():find("bit 1 of `flags`", 1, true))
+  local low = daqiri.format{ lsb0 = true, { "seq", "u32le" }, { "cal", 1 }, { "overflow", 1 }, { "gain", 6 } }
+  t.equal(daqiri.hex(low:encode{ overflow = 1, gain = 3, seq = 1 }), "01000000" .. "0e")
+  local high = daqiri.format{ lsb0 = false, { "seq", "u32le" }, { "cal", 1 }, { "overflow", 1 }, { "gain", 6 } }
+  t.equal(daqiri.hex(high:encode{ overflow = 1, gain = 3 }), "00000000" .. "43")
+  -- One bit in a condition of the engine.
+  local s, n = open(), 0
+  local rx, tx = s:rx_queue("port"), s:tx_queue("port")
+  local flags = daqiri.format{ name = "bits-of-flags", { "flags", 8, bits = { cal = 0, overflow = 1 } } }
+  rx:on_burst(function(b) n = n + b:select("overflow == 1", flags).n end)
+  s:after(0, function()
+    for _, payload in ipairs{ "\2", "\1", "\3", "\64" } do
+      local b = tx:alloc(1)
+      b:fill(tx:template{ udp_dst = 7148, payload = payload })
+      assert(tx:send(b))
+    end
+  end)
+  s:run{ seconds = 0.001 }
+  assert(n == 2, n)
+  t.raises("say lsb0 = true, or lsb0 = false", daqiri.format, { { "seq", "u32le" }, { "cal", 1 }, { reserved = 7 } })
+  t.raises("8, bits = { cal = 0 } }", daqiri.format, { { "cal", 1 }, { reserved = 7 }, { when = "cal == 1", { "seq", "u16le" } } })
+  t.raises("lsb0: true or false expected", daqiri.format, { lsb0 = 1, { "a", 8 } })
+  t.raises("'c' is bit 8, and the field has bits 0 to 7", daqiri.format, { { "a", 8, bits = { c = 8 } } })
+  t.raises("bit 1 has the names 'b' and 'c'", daqiri.format, { { "a", 8, bits = { b = 1, c = 1 } } })
+  t.raises("there are two fields of this name", daqiri.format, { { "a", 8, bits = { a = 1 } } })
+  t.raises("bits: a table of numbers by name expected", daqiri.format, { { "a", 8, bits = 3 } })
+  t.raises("unsigned numbers without const", daqiri.format, { { "a", "i8", bits = { b = 1 } } })
+end
 
 -- A sequence that begins again, as it is declared, and refused where a stage would take it for the stream's.
 do
