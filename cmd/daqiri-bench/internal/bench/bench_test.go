@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -180,7 +181,7 @@ func TestProgram(t *testing.T) {
 		t.Errorf("%+v, want 1 GB of all", convert)
 	}
 	packed := program(t, "").run(ctx, named(t, "convert_12"))
-	if packed.Error != "" || *packed.Value != 32.0/44 || *packed.Ratio != 48.0/44 {
+	if packed.Error != "" || math.Abs(*packed.Value-32.0/44) > 1e-9 || math.Abs(*packed.Ratio-48.0/44) > 1e-9 {
 		t.Errorf("%+v, want the bytes out of 1 GB", packed)
 	}
 	handler := program(t, "").run(ctx, named(t, "script_handler"))
