@@ -407,13 +407,13 @@ func (s *semaphore) deliver(rt *Runtime, L *lua.LState, _ *task.Item) {
 }
 
 // objectKinds are the keys of which an argument that is a table has one.
-var objectKinds = []string{"qp", "qps", "txq", "rxq", "dma", "rdma", "buffers", "address", "key", "semaphore", "exit"}
+var objectKinds = []string{"qp", "qps", "mlx5", "txq", "rxq", "dma", "rdma", "buffers", "address", "key", "semaphore", "exit"}
 
 // objectDetails are the keys that such a table may have besides.
 var objectDetails = []string{"rx", "offset", "bytes", "count"}
 
 // impliedOps are the operations of transmit rings that an argument needs, where the kernel names none.
-var impliedOps = map[string][]string{"qp": qpOps, "qps": qpOps, "rdma": qpOps, "dma": {"copy"}}
+var impliedOps = map[string][]string{"qp": qpOps, "qps": qpOps, "mlx5": qpOps, "rdma": qpOps, "dma": {"copy"}}
 
 var qpOps = []string{"send", "put", "get", "add", "cas", "wait"}
 
@@ -422,7 +422,8 @@ func (k *kernelObject) objectArgument(c *call, o *options, i int, t *lua.LTable,
 	kind, v := k.objectKind(c, i, t)
 	object = &session.KernelObject{Ops: impliedOps[kind], RX: k.ringNumber(c, o, i, t, "rx"), Offset: uint64(k.ringNumber(c, o, i, t, "offset"))}
 	switch kind {
-	case "qp", "txq", "dma", "rdma":
+	case "qp", "mlx5", "txq", "dma", "rdma":
+		object.MLX5 = kind == "mlx5"
 		object.TX = []int{k.ringNumber(c, o, i, t, kind)}
 	case "qps":
 		list, _ := v.(*lua.LTable)

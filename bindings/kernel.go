@@ -110,7 +110,8 @@ var kernelType = &typeDef{
 			  alone. For kernels with DOCA's names also tables: '{ txq = 1 }', '{ rxq = 1 }', '{ qp = 1, rx = 1 }', '{ qps = { 1, 2 } }', '{ dma = 1 }' and '{ rdma = 1 }' are
 			  pointers to rings, in the order of 'tx' and 'rx'. '{ buffers = "region", bytes = 256 }' is an array of buffers, '{ address = "region", offset = 64 }' and
 			  '{ key = "region" }' are places of memory. '{ semaphore = array }' has items in rows of an array behind a row of its own, and '{ exit = true }' is a word
-			  that 'k:stop' sets
+			  that 'k:stop' sets. '{ mlx5 = 1 }' is a transmit ring as a queue pair of an mlx5 NIC, whose entries, doorbell record and completion entries a kernel
+			  writes and reads by hand
 			. policy policy = "drop": when a receive ring is full
 			. limit? duration: of the kernel's waits that name none; by default 10s
 			. timers? boolean = false: count in the ledger how long operations took, each kind by itself: send_time, put_time, …

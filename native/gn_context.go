@@ -29,7 +29,8 @@ const (
 
 // GNObject is an object of a kernel: a transmit ring, perhaps with a receive ring; a receive ring; or buffers. It mirrors dq_gn_object.
 type GNObject struct {
-	TX, RX       int // numbers of rings, from 1; both 0: buffers
+	TX, RX       int  // numbers of rings, from 1; both 0: buffers
+	MLX5         bool // the kernel writes entries of the transmit ring in mlx5's format
 	Region       Region
 	Peer         int // of buffers without Region: which of Peers
 	Offset       uint64
@@ -44,7 +45,7 @@ func (o GNObject) c() C.dq_gn_object {
 	case o.TX == 0:
 		kind = C.GN_OBJECT_RX
 	}
-	return C.dq_gn_object{kind: C.uint32_t(kind), tx: C.uint32_t(o.TX), rx: C.uint32_t(o.RX), region: o.Region.c, peer: C.uint32_t(o.Peer),
+	return C.dq_gn_object{kind: C.uint32_t(kind), tx: C.uint32_t(o.TX), rx: C.uint32_t(o.RX), mlx5: C.bool(o.MLX5), region: o.Region.c, peer: C.uint32_t(o.Peer),
 		offset: C.uint64_t(o.Offset), bytes: C.uint32_t(o.Bytes), count: C.uint32_t(o.Count)}
 }
 

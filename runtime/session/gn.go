@@ -59,6 +59,7 @@ type KernelObject struct {
 	Exit         bool   // the word that becomes 1 when the kernel's waits are ended
 	TX           []int  // transmit rings, from 1; several: objects side by side
 	RX           int    // receive ring, from 1; 0: none
+	MLX5         bool   // the kernel writes entries of the transmit rings in mlx5's format
 	Region       string // buffers in it, or an address in it
 	Bytes, Count int    // of each buffer, 0: an address; and how many, 0: as many as there are
 	Offset       uint64
@@ -87,7 +88,7 @@ func (s *Session) objects(o PersistentOptions) (list []native.GNObject, first ma
 			list = append(list, native.GNObject{RX: a.RX})
 		}
 		for _, tx := range a.TX {
-			list = append(list, native.GNObject{TX: tx, RX: a.RX})
+			list = append(list, native.GNObject{TX: tx, RX: a.RX, MLX5: a.MLX5})
 		}
 	}
 	if len(list) > MaxKernelObjects {

@@ -174,3 +174,7 @@ int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *g, gn_d
     }
     return GN_FAULT_NONE;
 }
+
+int gn_check_place(const gn_given *given, gn_u64 place, gn_u64 n, gn_u32 rights) {
+    return check_place(given, place, n, rights);
+}

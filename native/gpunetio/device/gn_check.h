@@ -23,7 +23,8 @@
     X(STOPPED, "it was not done when the session stopped")                                                   \
     X(WRITER, "a writer that there isn't")                                                                   \
     X(WAIT, "the ticket of another ring for which it waits failed, or did not complete in time")             \
-    X(IMM, "an immediate value that the queue's engine does not carry")
+    X(IMM, "an immediate value that the queue's engine does not carry")                                      \
+    X(FLUSHED, "an entry of its queue before it failed, and stopped the queue")
 
 enum gn_fault {
 #define X(id, ...) GN_FAULT_##id,
@@ -64,5 +65,7 @@ typedef struct gn_given {
 // region with the required rights, with all its bytes. The caller checks that connection, writer and ring
 // exist.
 int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *given, gn_desc *out);
+// Checks n bytes at a place for the required rights, of gn_rights; returns a gn_fault.
+int gn_check_place(const gn_given *given, gn_u64 place, gn_u64 n, gn_u32 rights);
 
 #endif

@@ -2,6 +2,7 @@
 #include "gpunetio/device/gn_context.h"
 
 #include "core/err.h"
+#include "gpunetio/device/gn_mlx5.h"
 
 #include <string.h>
 
@@ -56,12 +57,17 @@ static void lay_tx(uint8_t *block, gn_context *p, const gn_context_conf *conf, u
         r.posted = take(end, sizeof(gn_tx_posted));
         r.local = take(end, sizeof(gn_tx_local));
         r.slots = take(end, c->slots * sizeof(gn_slot));
+        if (c->mlx5) r.record = take(end, LINE);
+        if (c->mlx5) r.cq = take(end, c->slots * GN_MLX5_ENTRY);
         if (!block) continue;
         memcpy(block + p->tx + k * sizeof r, &r, sizeof r);
         gn_tx_state s = {.accepted = c->first, .completed = c->first, .epoch = conf->epoch};
         memcpy(block + r.state, &s, sizeof s);
         memcpy(block + r.local, &c->first, sizeof c->first);
-        empty((gn_u64 *)(void *)(block + r.slots), GN_TX_WORDS, c);
+        if (c->mlx5)
+            memset(block + r.cq, 0xff, c->slots * GN_MLX5_ENTRY); // invalid
+        else
+            empty((gn_u64 *)(void *)(block + r.slots), GN_TX_WORDS, c);
     }
 }
 
@@ -111,6 +117,21 @@ static void to_ring(gn_part *part, gn_u64 row, uint32_t number, uint32_t slots, 
     part[0].table = table;
 }
 
+// Writes what a kernel needs that writes entries by hand to the words of doca_gpu_dev_verbs_qp and its
+// completion queue: addresses, and the queue's number as control segments have it.
+static void to_entries(uint8_t *block, const gn_tx_row *r, gn_part *part) {
+    uint32_t *numbers = (uint32_t *)(void *)&part[0].words[7], shifted = part[0].number << 8;
+    part[0].words[4] = (uintptr_t)block + r->slots;
+    part[0].words[5] = (uintptr_t)block + r->record;
+    part[0].words[6] = (uintptr_t)block + r->record + LINE / 2; // its doorbell, which is not read
+    numbers[0] = shifted;
+    for (uint32_t segments = 0; segments <= 5; segments++)
+        numbers[1 + segments] = __builtin_bswap32(shifted | segments);
+    part[1].spare = GN_MLX5_ENTRY;
+    part[1].words[2] = (uintptr_t)block + r->cq;
+    part[1].words[3] = (uintptr_t)block + r->record + LINE / 4; // its record, which is not read
+}
+
 static gn_object object_of(const gn_context *p, const gn_context_conf *conf, const gn_object_conf *c,
                            uint64_t at, uint64_t *end) {
     gn_object o = {0};
@@ -141,7 +162,11 @@ static void lay_objects(uint8_t *block, gn_context *p, const gn_context_conf *co
     for (uint32_t k = 0; k < conf->n_objects; k++) {
         uint64_t at = p->objects + k * sizeof(gn_object);
         gn_object o = object_of(p, conf, &conf->objects[k], at, end);
-        if (block) memcpy(block + at, &o, sizeof o);
+        if (!block) continue;
+        const gn_object_conf *c = &conf->objects[k];
+        if (c->tx && conf->tx[c->tx - 1].mlx5)
+            to_entries(block, (const gn_tx_row *)(const void *)(block + p->tx) + (c->tx - 1), o.part);
+        memcpy(block + at, &o, sizeof o);
     }
 }
 

@@ -11,6 +11,7 @@ typedef struct gn_ring_conf {
     uint32_t queue; // its number in the row
     uint64_t first; // first ticket, 0 except in tests; below 2^63
     bool single;    // receive ring: each packet has one descriptor
+    bool mlx5;      // transmit ring: entries in mlx5's format
 } gn_ring_conf;
 
 typedef struct gn_object_conf {

@@ -24,7 +24,7 @@
 #include "gpunetio/device/gn_slot.h"
 
 // Changes with every change of the layout visible to kernels. Low half: sizes of slot and descriptor.
-#define GN_ABI 0x676e000500400020ull
+#define GN_ABI 0x676e000600400020ull
 
 #define GN_LEAST_LOG2 1            // slots of a ring: from 2 ...
 #define GN_MOST_LOG2  16           // ... to 65536
@@ -103,10 +103,10 @@ typedef struct gn_tx_row { // 128 B
     gn_u64 epoch;          // at the kernel's start
     gn_u32 log2;           // of the number of slots
     gn_u32 ops;            // bit k: accepts gn_op k
-    gn_u32 queue;          // queue number in errors
-    gn_u32 spare32;
-    gn_u64 back; // offset from the header to the row, so that a row leads to its context
-    gn_u64 spare[6];
+    gn_u32 queue, spare32; // queue: number in errors
+    gn_u64 back;           // offset from the header to the row, so that a row leads to its context
+    gn_u64 cq, record;     // gn_mlx5.h: completion entries, and doorbell record; cq 0: gn_slots
+    gn_u64 spare[4];
 } gn_tx_row;
 
 typedef struct gn_rx_row { // 128 B

@@ -30,13 +30,14 @@ GN_FN int gn_tx_open_row(gn_tx *q, const gn_side *s, const gn_tx_row *r) {
     return gn_peek(&q->state->epoch) == q->epoch ? GN_OK : GN_BROKEN;
 }
 
-// Opens a handle, one per thread. GN_INVALID: the context has no such ring.
+// Opens a handle, one per thread. GN_INVALID: the context has no such ring, or its entries are mlx5's.
 GN_FN int gn_tx_open(gn_tx *q, const gn_side *s, gn_u32 ring) {
     const gn_tx none = {{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0};
     *q = none;
     const gn_context *p = (const gn_context *)s->context;
     if (ring >= p->n_tx) return GN_INVALID;
-    return gn_tx_open_row(q, s, (const gn_tx_row *)gn_at(p, p->tx) + ring);
+    const gn_tx_row *r = (const gn_tx_row *)gn_at(p, p->tx) + ring;
+    return r->cq ? GN_INVALID : gn_tx_open_row(q, s, r);
 }
 
 // One step of a wait for tickets below `below` to be accepted or completed.

@@ -246,6 +246,25 @@ static int choose_process(dq_gn *g, dq_diag *diag) {
 
 // ---- block ------------------------------------------------------------------------------------------------
 
+// Whether the k-th transmit ring has entries in mlx5's format.
+static bool is_mlx5(const dq_gn_conf *conf, uint32_t k) {
+    for (uint32_t i = 0; i < conf->n_objects; i++)
+        if (conf->objects[i].tx == k + 1 && conf->objects[i].mlx5) return true;
+    return false;
+}
+
+// Begins the queue of such a ring; what it keeps of each entry is allocated with its stage.
+static gn_mlx5_queue mlx5_of(const gn_context *p, const gn_tx_row *r, gn_mlx5_pending *of, uint32_t k) {
+    return (gn_mlx5_queue){.completions = gn_at(p, r->cq),
+                           .record = gn_at(p, r->record),
+                           .rows = gn_at(p, p->regions),
+                           .of = of,
+                           .number = k + 1,
+                           .log2 = r->log2,
+                           .first = r->first,
+                           .completed = r->first};
+}
+
 // Copies the data needed from the rows, which the kernel may overwrite from now on.
 static void copy_rows(dq_gn *g, const dq_gn_conf *conf) {
     gn_context *p = (gn_context *)(void *)g->block;
@@ -259,6 +278,7 @@ static void copy_rows(dq_gn *g, const dq_gn_conf *conf) {
         t->posted = gn_at(p, tx[k].posted);
         t->log2 = tx[k].log2;
         t->ops = tx[k].ops;
+        if (tx[k].cq) t->mlx5 = mlx5_of(p, &tx[k], t->mlx5.of, k);
     }
     for (uint32_t k = 0; k < conf->n_rx; k++) {
         dqi_gn_rx *r = &g->rx[k];
@@ -304,6 +324,11 @@ static int make_objects(const dq_gn *g, gn_object_conf *out, dq_diag *diag) {
                             o->tx > g->conf.n_tx ? "transmit" : "receive",
                             o->tx > g->conf.n_tx ? o->tx : o->rx,
                             o->tx > g->conf.n_tx ? g->conf.n_tx : g->conf.n_rx);
+        if (o->tx && o->mlx5 != is_mlx5(&g->conf, o->tx - 1))
+            return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                            "%s: transmit ring %u is an mlx5 queue in one argument and not in another; hint: "
+                            "a ring for each",
+                            g->what, o->tx);
         if (o->kind == GN_OBJECT_BUFFERS && row >= g->n_regions)
             return dqi_fail(diag, DQ_INVALID_PARAMETER,
                             "%s: memory region %s was not given to it; hint: regions = { \"%s\" }", g->what,
@@ -328,7 +353,8 @@ int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
         tx[k] = (gn_ring_conf){.slots = conf->tx_slots,
                                .ops = conf->ops | 1u << GN_OP_NOP,
                                .queue = k,
-                               .first = atomic_load(&g->tx[k].accepted)};
+                               .first = atomic_load(&g->tx[k].accepted),
+                               .mlx5 = is_mlx5(conf, k)};
         rx[k] = (gn_ring_conf){.slots = conf->rx_slots, .queue = k, .first = atomic_load(&g->rx[k].filled)};
         rx[k].single = k < conf->n_rx && conf->rx[k]->conf.n_regions == 1;
     }
@@ -442,9 +468,8 @@ bool dq_gn_idle(dq_gn *g) {
         const dqi_gn_tx *t = &g->tx[k];
         uint64_t at = atomic_load(&t->accepted);
         gn_u64 words[GN_TX_WORDS];
-        idle = atomic_load(&t->broken) ||
-               (atomic_load(&t->completed) == at &&
-                !gn_read(t->slots[gn_index(at, t->log2)].w, GN_TX_WORDS, gn_lap(at, t->log2), words));
+        idle =
+            atomic_load(&t->broken) || (atomic_load(&t->completed) == at && !dqi_gn_tx_posted(t, at, words));
     }
     return idle;
 }

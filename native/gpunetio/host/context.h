@@ -8,6 +8,7 @@
 #include "cuda/gpu.h"
 #include "gpunetio/device/gn_check.h"
 #include "gpunetio/device/gn_context.h"
+#include "gpunetio/device/gn_mlx5.h"
 #include "gpunetio/host/dq_gn.h"
 #include "pipeline/op.h"
 #include "pipeline/queue.h"
@@ -43,6 +44,7 @@ typedef struct dqi_gn_tx {
     gn_tx_state *state;
     gn_tx_posted *posted;
     uint32_t log2, ops;
+    gn_mlx5_queue mlx5; // the ring has such entries in place of slots; completions NULL: it has not
     dqi_gn_look look;
     dqi_gn_flight flights[DQI_GN_FLIGHTS];
     uint64_t first_flight, n_flights; // numbers; entry k % DQI_GN_FLIGHTS
@@ -149,6 +151,9 @@ int dqi_gn_look_again(dqi_gn_look *l, dq_stage *st, int worked);
 
 // Create the stage of a ring with initialized memory. Control thread.
 int dqi_gn_tx_open(dqi_gn_tx *t, dq_session *s, const char *name, dq_diag *diag);
+// Whether the kernel has posted the ticket: reads its words, without lap bits, unless the entries are mlx5's;
+// then the entry that had its place before must be completed, too. Any thread.
+bool dqi_gn_tx_posted(const dqi_gn_tx *t, uint64_t ticket, gn_u64 words[GN_TX_WORDS]);
 int dqi_gn_rx_open(dqi_gn_rx *r, dq_session *s, const char *name, dq_diag *diag);
 // Release everything a ring references; its poller is paused.
 void dqi_gn_tx_detach(dqi_gn_tx *t);

@@ -23,6 +23,7 @@ typedef struct dq_gn dq_gn;
 typedef struct dq_gn_object {
     uint32_t kind;     // gn_object_kind
     uint32_t tx, rx;   // numbers of rings, from 1; 0: none
+    bool mlx5;         // the kernel writes entries of the transmit ring in mlx5's format (gn_mlx5.h)
     dq_region *region; // of buffers; NULL: the peer's with number `peer`
     uint32_t peer;
     uint64_t offset;       // of the first one

@@ -47,6 +47,7 @@ static dq_reason reason_of(int fault) {
         return DQ_DROP_NO_PEER;
     case GN_FAULT_FAILED:
     case GN_FAULT_WAIT:
+    case GN_FAULT_FLUSHED:
         return DQ_DROP_SEND_ERROR;
     case GN_FAULT_STOPPED:
         return DQ_DROP_STOPPED;
@@ -57,8 +58,12 @@ static dq_reason reason_of(int fault) {
 
 // Publishes an error, before the ticket is completed.
 static void tell_fault(dqi_gn_tx *t, int fault, uint64_t ticket) {
-    atomic_store_explicit(&t->fault, (uint32_t)fault, memory_order_relaxed);
     gn_poke(&t->state->dropped, dqi_get(&t->refused));
+    if (t->mlx5.completions) {
+        gn_mlx5_fail(&t->mlx5, ticket, fault);
+        if (fault == GN_FAULT_FLUSHED) return; // the entry in error is reported
+    }
+    atomic_store_explicit(&t->fault, (uint32_t)fault, memory_order_relaxed);
     uint64_t failed = atomic_load_explicit(&t->failed, memory_order_relaxed);
     if (failed == 0) atomic_store_explicit(&t->failed, failed = ticket + 1, memory_order_relaxed);
     gn_poke(&t->state->failed, failed);
@@ -67,6 +72,8 @@ static void tell_fault(dqi_gn_tx *t, int fault, uint64_t ticket) {
 
 // Publishes completion, after the errors of the tickets.
 static void tell_completed(dqi_gn_tx *t) {
+    if (t->mlx5.completions)
+        gn_mlx5_complete(&t->mlx5, atomic_load_explicit(&t->completed, memory_order_relaxed));
     gn_store(&t->state->completed, atomic_load_explicit(&t->completed, memory_order_relaxed) |
                                        (dqi_get(&t->refused) ? GN_SOME_FAILED : 0));
 }
@@ -98,7 +105,10 @@ static void break_ring(dqi_gn_tx *t, uint64_t ticket) {
 
 // ---- slots ------------------------------------------------------------------------------------------------
 
-static bool is_there(const dqi_gn_tx *t, uint64_t ticket, gn_u64 *words) {
+bool dqi_gn_tx_posted(const dqi_gn_tx *t, uint64_t ticket, gn_u64 words[GN_TX_WORDS]) {
+    if (t->mlx5.completions)
+        return gn_mlx5_is_posted(&t->mlx5, ticket) &&
+               (ticket - atomic_load_explicit(&t->completed, memory_order_acquire)) >> t->log2 == 0;
     __builtin_prefetch(&t->slots[gn_index(ticket + PREFETCH, t->log2)]);
     return gn_read(t->slots[gn_index(ticket, t->log2)].w, GN_TX_WORDS, gn_lap(ticket, t->log2), words);
 }
@@ -109,12 +119,12 @@ static bool is_hole(const dqi_gn_tx *t, uint64_t ticket) {
     if (gn_load(&t->posted->waits) > ticket) return true;
     uint64_t most = UINT64_C(1) << t->log2;
     for (uint64_t k = 1; k <= AHEAD && k < most; k++)
-        if (is_there(t, ticket + k, words)) return true;
+        if (dqi_gn_tx_posted(t, ticket + k, words)) return true;
     return false;
 }
 
 static void watch_hole(dqi_gn_tx *t, uint64_t ticket) {
-    if (t->missed++ % LOOK_AHEAD) return;
+    if (t->mlx5.completions || t->missed++ % LOOK_AHEAD) return; // a doorbell has no holes
     int64_t now = dqi_mono_ns();
     if (!is_hole(t, ticket))
         t->hole_ns = 0;
@@ -327,18 +337,30 @@ static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, b
     return fault;
 }
 
+// Returns a gn_fault. After an error entries in mlx5's format are dropped: FLUSHED.
+static int check_slot(dqi_gn_tx *t, const gn_u64 *words, uint64_t ticket, gn_desc *d) {
+    const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
+    return t->mlx5.completions ? gn_mlx5_take(&t->mlx5, t->slots->w, ticket, &given, d)
+                               : gn_check(words, ticket, &given, d);
+}
+
+// Whether no further slot is taken with what was: an operation begins alone. A failed packet of mlx5's format
+// has its own completion entry, so it is a burst of its own.
+static bool is_full(const dqi_gn_tx *t, const dq_burst *b) {
+    return t->next_op || (b && t->mlx5.completions);
+}
+
 // Processes slots from `accepted` on, up to a full burst or an operation, which becomes `next`. Returns false
 // if there are none.
 static bool take_slots(dqi_gn_tx *t) {
-    const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
     uint64_t from = atomic_load_explicit(&t->accepted, memory_order_relaxed), at = from;
     dq_burst *b = NULL;
     bool more = true;
     t->next_since = dqi_gn_timers_now(t);
     for (gn_u64 words[GN_TX_WORDS];
-         more && !t->next_op && at - from < t->queue->conf.batch_size && is_there(t, at, words);) {
+         more && !is_full(t, b) && at - from < t->queue->conf.batch_size && dqi_gn_tx_posted(t, at, words);) {
         gn_desc d;
-        int fault = gn_check(words, at, &given, &d);
+        int fault = check_slot(t, words, at, &d);
         if (fault == GN_FAULT_NONE)
             fault = t->unmet && d.op ? GN_FAULT_WAIT : take_slot(t, &d, at == from, &b, &more);
         if (fault != GN_FAULT_NONE) dqi_add(&t->c.in, 1), refuse_slot(t, fault, at, &d);
@@ -501,6 +523,7 @@ static void free_memory(dqi_gn_tx *t) {
     dqi_burst_pool_free(t->bursts);
     dqi_op_pool_free(t->pool);
     free(t->took);
+    free(t->mlx5.of);
 }
 
 static void tx_free(dq_stage *st) {
@@ -540,7 +563,9 @@ static bool get_memory(dqi_gn_tx *t, dq_session *s) {
     t->bursts = dqi_burst_pool_new(s, DQI_GN_FLIGHTS + 1, q->batch_size, q->n_regions);
     bool begins = t->gn->conn || t->gn->conf.n_writers > 0;
     if (begins) t->pool = dqi_op_pool_new(DQI_GN_FLIGHTS + 1);
-    return t->bursts && (t->pool || !begins) && dqi_gn_timers_open(t);
+    bool mlx5 = t->mlx5.completions;
+    if (mlx5) t->mlx5.of = calloc((size_t)1 << t->log2, sizeof *t->mlx5.of);
+    return t->bursts && (t->pool || !begins) && (t->mlx5.of || !mlx5) && dqi_gn_timers_open(t);
 }
 
 int dqi_gn_tx_open(dqi_gn_tx *t, dq_session *s, const char *name, dq_diag *diag) {

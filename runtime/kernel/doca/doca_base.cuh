@@ -90,6 +90,9 @@ GN_FN uint64_t doca_swap64(uint64_t x) {
 typedef struct doca_tx {
     gn_tx q;
     gn_u64 first; // ticket of index 0
+    gn_u64 *cq;   // entries in mlx5's format (doca_mlx5.cuh): their completion entries; 0: slots
+    gn_u64 *record;
+    gn_u32 number;
 } doca_tx;
 
 typedef struct doca_rx {
@@ -110,6 +113,9 @@ DOCA_FN doca_tx doca_open_tx(const void *part) {
     const gn_tx_row *row = (const gn_tx_row *)gn_at(s.context, ((const gn_part *)part)->row);
     gn_tx_open_row(&t.q, &s, row);
     t.first = row->first;
+    t.cq = row->cq ? (gn_u64 *)gn_at(s.context, row->cq) : 0;
+    t.record = (gn_u64 *)gn_at(s.context, row->record);
+    t.number = row->queue + 1;
     return t;
 }
 
@@ -175,12 +181,17 @@ GN_FN gn_u64 doca_ticket(const doca_tx *t, gn_u64 index) {
     return t->first + accepted + ((index - accepted) & 0xffff);
 }
 
+#include "doca_mlx5.cuh"
+
 // Writes a slot for a reserved index, or for one chosen by the caller (weak mode), whose slot it waits for.
 DOCA_FN int doca_prepare(const void *part, gn_u64 index, const gn_slot *slot) {
     doca_tx t = doca_open_tx(part);
     gn_u64 ticket = doca_ticket(&t, index);
     int err = ticket < gn_next(&t.q) ? GN_OK : gn_room(&t.q, ticket, 1, GN_LIMIT);
-    if (err == GN_OK) gn_commit(&t.q, ticket, slot);
+    if (err == GN_OK && t.cq)
+        doca_write_entry(&t, ticket, slot);
+    else if (err == GN_OK)
+        gn_commit(&t.q, ticket, slot);
     return err;
 }
 
@@ -195,6 +206,7 @@ DOCA_FN gn_u64 doca_reserve(const void *part, uint64_t *reserved, gn_u32 n) {
 
 DOCA_FN void doca_ready(const void *part, uint64_t *ready, gn_u64 from, gn_u64 to) {
     doca_tx t = doca_open_tx(part);
+    if (t.cq) return doca_ready_entries(&t, ready, from, to);
     gn_publish(&t.q, doca_ticket(&t, from), (gn_u32)((to - from) & 0xffff) + 1);
     doca_raise((gn_u64 *)ready, to + 1);
 }
@@ -205,10 +217,11 @@ DOCA_FN void doca_submit(const void *part, uint64_t *reserved, uint64_t *produce
     gn_u64 next = gn_next(&t.q), n = t.first + end - next;
     if ((long long)n > 0 && n <= 1ull << t.q.log2) {
         gn_set_next(&t.q, next + n);
-        gn_publish(&t.q, next, (gn_u32)n);
+        if (!t.cq) gn_publish(&t.q, next, (gn_u32)n);
         doca_add((gn_u64 *)reserved, n);
     }
     doca_raise((gn_u64 *)producer, end);
+    if (t.cq) doca_ring(&t, end);
 }
 
 // Posts n slots of one thread, with consecutive indices; *index: that of the last.
@@ -247,8 +260,9 @@ DOCA_FN int doca_post(const void *part, uint64_t *reserved, int scope, const gn_
     doca_tx t = doca_open_tx(part);
     gn_sync(scope);
     *index = 0;
-    int err =
-        scope == GN_BY_THREAD ? doca_post_thread(&t, slots, n, index) : doca_post_warp(&t, slots, n, index);
+    int err = t.cq                    ? doca_post_entries(&t, (gn_part *)part, slots, n, index)
+              : scope == GN_BY_THREAD ? doca_post_thread(&t, slots, n, index)
+                                      : doca_post_warp(&t, slots, n, index);
     if (err == GN_OK) doca_add((gn_u64 *)reserved, n);
     gn_sync(scope);
     return err;
@@ -265,15 +279,22 @@ GN_FN int doca_poll(const doca_tx *t, gn_u64 index) {
     return failed && ticket + 1 >= failed ? GN_FAILED : GN_OK;
 }
 
-DOCA_FN int doca_wait(const doca_tx *t, gn_u64 index) {
+// The same for a completion queue, whose entries in mlx5's format have indices of their own.
+GN_FN int doca_poll_cq(const doca_tx *t, gn_u64 index) {
+    return t->cq ? doca_poll_entry(t, index) : doca_poll(t, index);
+}
+
+DOCA_FN int doca_wait_cq(const doca_tx *t, gn_u64 index, bool entry) {
     gn_timer timer = gn_timer_start(&t->q.s, GN_LIMIT);
     for (;;) {
-        int status = doca_poll(t, index);
+        int status = entry ? doca_poll_cq(t, index) : doca_poll(t, index);
         if (status != GN_AGAIN) return status;
         int err = gn_tx_pause(&t->q, &timer, t->first + index + 1);
         if (err != GN_OK) return err;
     }
 }
+
+DOCA_FN int doca_wait(const doca_tx *t, gn_u64 index) { return doca_wait_cq(t, index, false); }
 
 // Waits for everything reserved.
 DOCA_FN int doca_wait_all(const doca_tx *t) {

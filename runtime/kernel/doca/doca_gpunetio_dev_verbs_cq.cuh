@@ -1,5 +1,6 @@
 // doca_gpunetio_dev_verbs_cq.cuh: completions of queue pairs. Every index can be polled, also of an entry
-// that asked for no completion. An index is in error if its operation failed, or one before it.
+// that asked for no completion. An index is in error if its operation failed, or one before it. With entries
+// in mlx5's format an index is that of a completion entry, until a later one has its place.
 #ifndef DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 #define DOCA_GPUNETIO_DEV_VERBS_CQ_CUH
 
@@ -41,7 +42,7 @@ GN_FN int doca_priv_gpu_dev_verbs_poll_one_cq_at(doca_gpu_dev_verbs_cq *cq, uint
     doca_step();
     if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) return doca_poll_receive(cq, cons_index, false);
     doca_tx t = doca_open_tx(cq);
-    int status = doca_poll(&t, cons_index);
+    int status = doca_poll_cq(&t, cons_index);
     return status == GN_OK ? 0 : status == GN_AGAIN ? EBUSY : -EIO;
 }
 template <DOCA_SHARING, DOCA_TYPE>
@@ -56,7 +57,7 @@ template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_priv_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index) {
     if (qp_type == DOCA_GPUNETIO_VERBS_QP_RQ) return doca_poll_receive(cq, cons_index, true);
     doca_tx t = doca_open_tx(cq);
-    return doca_wait(&t, cons_index) == GN_OK ? 0 : -EIO;
+    return doca_wait_cq(&t, cons_index, true) == GN_OK ? 0 : -EIO;
 }
 template <DOCA_SHARING, DOCA_TYPE>
 GN_FN int doca_gpu_dev_verbs_poll_cq_at(doca_gpu_dev_verbs_cq *cq, uint64_t cons_index) {

@@ -51,7 +51,7 @@ GN_FN doca_gpu_dev_verbs_addr doca_addr(uint64_t addr, uint32_t key) {
 
 GN_FN doca_gpu_dev_verbs_wqe *doca_gpu_dev_verbs_get_wqe_ptr(doca_gpu_dev_verbs_qp *qp, uint16_t wqe_idx) {
     doca_tx t = doca_open_tx(qp);
-    return (doca_gpu_dev_verbs_wqe *)&t.q.slots[gn_index(t.first + wqe_idx, t.q.log2)];
+    return (doca_gpu_dev_verbs_wqe *)&t.q.slots[gn_index(t.cq ? wqe_idx : t.first + wqe_idx, t.q.log2)];
 }
 
 template <DOCA_SHARING, DOCA_TYPE>
@@ -129,7 +129,12 @@ GN_FN void doca_gpu_dev_verbs_ring_db(doca_gpu_dev_verbs_qp *qp, uint64_t prod_i
     doca_submit_qp(qp, 0, prod_index);
 }
 
-// Nothing to do: there are no doorbells and no records of them.
+// Stores a doorbell record of entries in mlx5's format; slots have none.
+GN_FN void doca_gpu_dev_common_update_dbr(uint32_t *dbrec, uint32_t prod_index) {
+    if (dbrec) doca_gpu_dev_verbs_async_store_release(dbrec, doca_swap32(prod_index & 0xffff));
+}
+
+// Nothing to do: there are no doorbells to ring.
 template <DOCA_SYNC>
 GN_FN void doca_gpu_dev_verbs_ring_bf(doca_gpu_dev_verbs_qp *, doca_gpu_dev_verbs_wqe *) {}
 template <DOCA_SYNC>
@@ -143,7 +148,6 @@ GN_FN uint64_t doca_gpu_dev_verbs_prepare_db(doca_gpu_dev_verbs_qp *, uint64_t p
 template <DOCA_SYNC, DOCA_TYPE>
 GN_FN void doca_gpu_dev_verbs_update_dbr(doca_gpu_dev_verbs_qp *, uint32_t, DOCA_OPT) {}
 template <DOCA_TYPE> GN_FN void doca_priv_gpu_dev_verbs_update_dbr(doca_gpu_dev_verbs_qp *, uint32_t) {}
-GN_FN void doca_gpu_dev_common_update_dbr(uint32_t *, uint32_t) {}
 GN_FN uint64_t doca_gpu_dev_common_prepare_db(uint32_t, uint64_t prod_index) { return prod_index; }
 template <DOCA_SYNC> GN_FN void doca_gpu_dev_common_write_db(uint64_t *, uint64_t, DOCA_OPT) {}
 template <DOCA_SYNC> GN_FN void doca_gpu_dev_common_ring_db(uint64_t *, uint32_t, uint64_t, DOCA_OPT) {}
@@ -245,6 +249,7 @@ GN_FN void doca_gpu_dev_verbs_prepare_inl_rdma_write_wqe_data(doca_gpu_dev_verbs
                                                               doca_gpu_dev_verbs_wqe *wqe_ptr, T data) {
     static_assert(sizeof(T) <= GN_INLINE_BYTES, "an entry holds 35 bytes");
     doca_tx t = doca_open_tx(qp);
+    if (t.cq) return doca_gpu_dev_verbs_memcpy_data((gn_u8 *)wqe_ptr + 36, &data, sizeof data);
     gn_u64 accepted = gn_load(&t.q.state->accepted), at = (gn_u64)((gn_slot *)wqe_ptr - t.q.slots);
     gn_slot slot = doca_fill_inline(wqe_ptr->slot.w[3] & ~GN_LAP, (const uint8_t *)&data, sizeof data);
     gn_commit(&t.q, accepted + gn_index(at - accepted, t.q.log2), &slot);
@@ -293,7 +298,11 @@ GN_FN void doca_gpu_dev_verbs_wqe_prepare_dump(doca_gpu_dev_verbs_qp *qp, doca_g
     doca_gpu_dev_verbs_wqe_prepare_nop(qp, wqe_ptr, wqe_idx, ctrl_flags);
 }
 
-DOCA_IMPOSSIBLE(void, doca_gpu_dev_verbs_store_wqe_seg, "entries are not in the format of a NIC")
+// Stores a segment of an entry in mlx5's format.
+GN_FN void doca_gpu_dev_verbs_store_wqe_seg(uint64_t *ptr, uint64_t *val) {
+    gn_poke((gn_u64 *)ptr, val[0]);
+    gn_poke((gn_u64 *)ptr + 1, val[1]);
+}
 template <doca_gpu_dev_verbs_atomic_ext_bytes bytes = DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_4,
           bool possible = false, typename... Args>
 GN_FN void doca_gpu_dev_verbs_wqe_prepare_atomic_ext(Args...) {

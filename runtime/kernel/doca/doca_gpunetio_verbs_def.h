@@ -239,8 +239,51 @@ struct mlx5_cqe64 {
 #define doca_gpunetio_ib_mlx5_cqe64 mlx5_cqe64
 #define doca_gpunetio_mlx5_cqe64    mlx5_cqe64
 
+// Completion in error, and the segments of an entry, for kernels that write them by hand: big endian.
+struct mlx5_err_cqe {
+    uint8_t rsvd0[32];
+    uint32_t srqn;
+    uint8_t rsvd1[18], vendor_err_synd, syndrome;
+    uint32_t s_wqe_opcode_qpn;
+    uint16_t wqe_counter;
+    uint8_t signature, op_own;
+};
+struct mlx5_wqe_ctrl_seg {
+    uint32_t opmod_idx_opcode, qpn_ds;
+    uint8_t signature;
+    uint16_t dci_stream_channel_id;
+    uint8_t fm_ce_se;
+    uint32_t imm;
+} __attribute__((packed, aligned(4)));
+struct mlx5_wqe_raddr_seg {
+    uint64_t raddr;
+    uint32_t rkey, reserved;
+};
+struct mlx5_wqe_data_seg {
+    uint32_t byte_count, lkey;
+    uint64_t addr;
+};
+struct mlx5_wqe_inl_data_seg {
+    uint32_t byte_count;
+};
+struct mlx5_wqe_atomic_seg {
+    uint64_t swap_add, compare;
+};
+#define doca_gpunetio_ib_mlx5_err_cqe          mlx5_err_cqe
+#define doca_gpunetio_mlx5_err_cqe             mlx5_err_cqe
+#define doca_gpunetio_ib_mlx5_wqe_ctrl_seg     mlx5_wqe_ctrl_seg
+#define doca_gpunetio_mlx5_wqe_ctrl_seg        mlx5_wqe_ctrl_seg
+#define doca_gpunetio_ib_mlx5_wqe_raddr_seg    mlx5_wqe_raddr_seg
+#define doca_gpunetio_mlx5_wqe_raddr_seg       mlx5_wqe_raddr_seg
+#define doca_gpunetio_ib_mlx5_wqe_data_seg     mlx5_wqe_data_seg
+#define doca_gpunetio_mlx5_wqe_data_seg        mlx5_wqe_data_seg
+#define doca_gpunetio_ib_mlx5_wqe_inl_data_seg mlx5_wqe_inl_data_seg
+#define doca_gpunetio_mlx5_wqe_inl_data_seg    mlx5_wqe_inl_data_seg
+#define doca_gpunetio_ib_mlx5_wqe_atomic_seg   mlx5_wqe_atomic_seg
+#define doca_gpunetio_mlx5_wqe_atomic_seg      mlx5_wqe_atomic_seg
+
 static_assert(sizeof(doca_gpu_dev_verbs_qp) == sizeof(gn_object) && sizeof(doca_gpu_dev_verbs_wqe) == 64 &&
-                  sizeof(mlx5_cqe64) == 64,
+                  sizeof(mlx5_cqe64) == 64 && sizeof(mlx5_err_cqe) == 64 && sizeof(mlx5_wqe_ctrl_seg) == 16,
               "an object's layout");
 
 // Template parameters that functions of queue pairs have in common.

@@ -46,9 +46,11 @@ func GPUNetIO() []Feature {
 		{"a process of its own for kernels", Here, "on the host, and on a GPU where the program has nothing else to do. It is killed when it hangs or fails, and started again. Beside other kernels and stages of the GPU it runs in the program's process"},
 		{"`engine: gpunetio` of configurations", Here, "as `default`: the address chooses the engine, and kernels work on any"},
 		{"`tx.queues[].gpunetio.tx_kernel`", Here, "`per_burst`: the queue is for kernels of pipes (`k:stage`), and refuses persistent ones"},
+		{"work queue entries, doorbell records and completion entries by hand", Here, "`{ mlx5 = 1 }` in `args` of `k:start` is a queue pair in the format of an mlx5 NIC, which the proxy interprets over any engine. " +
+			"It takes RDMA write and send (each also with an immediate value), read, fetch-and-add, compare-and-swap, nop and dump. An entry has 64 bytes, of which up to 28 are inline data. Every address and key is checked. An entry in error gets its syndrome and stops the queue"},
 		{"multicast table (MCST)", NothingToDo, "rings lie where both sides see them in order"},
 		{"rings moved between CPU and GPU memory", Missing, "rings lie in pinned memory; what a kernel keeps for itself lies in the GPU's"},
-		{"doorbells and completion queues in GPU memory, reliable doorbell", NICOnly, "they need a NIC and its library; not planned"},
+		{"doorbell registers, BlueFlame, queues in GPU memory", NICOnly, "they need a NIC and its library; not planned"},
 	}
 }
 

@@ -29,12 +29,12 @@ func GPUNetIOHostCalls() []HostCalls {
 		{[]string{"doca_rdma_*"}, "connect, return what the kernel gets", "`i:connect`, `c:join`, `k:start{ conn = c, args = { { rdma = 1 } } }`"},
 		{[]string{"doca_verbs_qp_*", "doca_verbs_cq_*", "doca_verbs_ah_attr_*"}, "make a queue pair and bring it to its states", "`i:connect`, also with values of its own (`qp`), and `c:join`"},
 		{[]string{"doca_verbs_srq_*"}, "share receives among queue pairs", "missing"},
-		{[]string{"doca_verbs_umem_*", "doca_verbs_uar_*", "doca_verbs_pd_*", "doca_verbs_context_*", "doca_verbs_device_attr_*"}, "place rings and doorbells", "nothing to do"},
+		{[]string{"doca_verbs_umem_*", "doca_verbs_uar_*", "doca_verbs_pd_*", "doca_verbs_context_*", "doca_verbs_device_attr_*"}, "place rings and doorbells", "nothing to do: `{ mlx5 = 1 }` has them"},
 		{[]string{"doca_gpu_verbs_export_qp", "doca_gpu_verbs_get_qp_dev", "doca_gpu_verbs_export_multi_qps_dev"}, "return queue pairs for kernels", "`{ qp = 1, rx = 1 }`, and side by side " +
-			"`{ qps = { 1, 2, 3 } }`"},
+			"`{ qps = { 1, 2, 3 } }`; `{ mlx5 = 1 }` for kernels that write entries by hand"},
 		{[]string{"doca_gpu_verbs_create_qp_hl", "doca_gpu_verbs_create_qp_group_hl", "doca_gpu_verbs_qp_flat_list_create_hl"}, "do all of it at once, also with a companion", "`i:connect`; the companion is " +
 			"a second ring: `k:start{ tx = { q, q } }`"},
-		{[]string{"doca_gpu_verbs_can_gpu_register_uar", "doca_gpu_verbs_export_uar"}, "let the GPU ring a NIC", "missing: the proxy rings"},
+		{[]string{"doca_gpu_verbs_can_gpu_register_uar", "doca_gpu_verbs_export_uar"}, "let the GPU ring a NIC", "missing: the proxy reads the doorbell record (`{ mlx5 = 1 }`)"},
 		{[]string{"doca_gpu_verbs_create_service", "doca_gpu_verbs_service_monitor_qp", "doca_gpu_verbs_cpu_proxy_progress"}, "run the proxy", "the queue's poller, or `i:progress()`"},
 		{[]string{"doca_gpu_verbs_query_last_error", "doca_gpu_verbs_reset_tracking_and_memory"}, "read an error, begin again", "`k.fault`, the lines of ring and connection; `k:stop` and `k:start`"},
 		{[]string{"doca_gpu_verbs_get_library_version", "doca_gpu_verbs_check_device_code_compatibility"}, "compare versions", "`k:start` does it"},

@@ -191,6 +191,8 @@ __device__ void low_level(struct doca_gpu_dev_verbs_qp *qp, uint64_t r, uint64_t
     struct doca_gpu_dev_verbs_wqe *wqe = doca_gpu_dev_verbs_get_wqe_ptr(qp, at & qp->sq_wqe_mask);
     doca_gpu_dev_verbs_wait_until_slot_available<share>(qp, at);
     doca_gpu_dev_verbs_wqe_prepare_nop(qp, wqe, at, FLAGS);
+    uint64_t segment[2] = {0, 0};
+    doca_gpu_dev_verbs_store_wqe_seg(segment, segment);
     doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, at, MLX5_OPCODE_RDMA_WRITE, FLAGS, 0, r, key, l, key, 64);
     doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, at, DOCA_GPUNETIO_MLX5_OPCODE_RDMA_WRITE, FLAGS, 0, r, key, l, key, 64, l + 64, key, 64);
     doca_gpu_dev_verbs_wqe_prepare_write_inl(qp, wqe, at, FLAGS, r, key, (uint64_t)two, 8);

@@ -43,7 +43,7 @@ struct Port {
     doca_gpu_eth_rxq *rxq;
     uint64_t next;
     Port(uint64_t from) : next(from) {
-        gn_ring_conf ring = {4, (1u << GN_OPS) - 1, 0, from, false};
+        gn_ring_conf ring = {4, (1u << GN_OPS) - 1, 0, from, false, false};
         regions[1].base = (uint64_t)bytes;
         gn_object_conf objects[2] = {{GN_OBJECT_TX, 1, 1, 0, 0, 0}, {GN_OBJECT_RX, 0, 1, 0, 0, 0}};
         gn_context_conf conf = {&ring, &ring, &ring, 1, 1, 1, regions, 3, objects, 2, 1000000000000, 0, 1};

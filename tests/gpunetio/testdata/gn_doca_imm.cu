@@ -12,12 +12,12 @@ __device__ static uint32_t value(uint32_t k) { return doca_gpu_dev_verbs_bswap32
 __device__ static int is_write(uint32_t k) { return k % WAYS == 0 || k % WAYS == 2 || k % WAYS == 4 || k % WAYS == 5; }
 
 // Operation k puts, or sends, the 8 bytes k + 1 from place k of local; a put goes to place k of remote.
-__device__ static void by_entry(struct doca_gpu_dev_verbs_qp *qp, uint32_t k, uint64_t l, uint32_t lkey, uint64_t r, uint32_t rkey) {
+__device__ static void by_entry(struct doca_gpu_dev_verbs_qp *qp, uint32_t k, uint32_t way, uint64_t l, uint32_t lkey, uint64_t r, uint32_t rkey) {
     uint64_t at = doca_gpu_dev_verbs_reserve_wq_slots(qp, 1);
     struct doca_gpu_dev_verbs_wqe *wqe = doca_gpu_dev_verbs_get_wqe_ptr(qp, at);
-    if (k % WAYS == 0) doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, at, MLX5_OPCODE_RDMA_WRITE_IMM, FLAGS, value(k), r, rkey, l, lkey, 8);
-    if (k % WAYS == 1) doca_gpu_dev_verbs_wqe_prepare_send(qp, wqe, at, MLX5_OPCODE_SEND_IMM, FLAGS, value(k), l, lkey, 8);
-    if (k % WAYS == 2) doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, at, MLX5_OPCODE_RDMA_WRITE_IMM, FLAGS, value(k), r, rkey, l, lkey, 3, l + 3, lkey, 5);
+    if (way == 0) doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, at, MLX5_OPCODE_RDMA_WRITE_IMM, FLAGS, value(k), r, rkey, l, lkey, 8);
+    if (way == 1) doca_gpu_dev_verbs_wqe_prepare_send(qp, wqe, at, MLX5_OPCODE_SEND_IMM, FLAGS, value(k), l, lkey, 8);
+    if (way == 2) doca_gpu_dev_verbs_wqe_prepare_write(qp, wqe, at, MLX5_OPCODE_RDMA_WRITE_IMM, FLAGS, value(k), r, rkey, l, lkey, 3, l + 3, lkey, 5);
     doca_gpu_dev_verbs_mark_wqes_ready(qp, at, at);
     doca_gpu_dev_verbs_submit(qp, at + 1);
 }
@@ -52,12 +52,27 @@ __global__ void sender(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_rdm
     for (uint32_t k = 0; k < n; k++) {
         ((uint64_t *)local)[k] = k + 1;
         if (k % WAYS < 3)
-            by_entry(qp, k, (uint64_t)local + 8 * k, lkey, (uint64_t)remote + 8 * k, rkey);
+            by_entry(qp, k, k % WAYS, (uint64_t)local + 8 * k, lkey, (uint64_t)remote + 8 * k, rkey);
         else
             CHECK(0, by_library(rdma, k, from, to, local + 8 * k) == DOCA_SUCCESS);
     }
     CHECK(1, doca_gpu_dev_rdma_send_strong(rdma, 0, from, 0, 8, 77, DOCA_GPU_RDMA_SEND_FLAG_NONE) == DOCA_SUCCESS);
     CHECK(2, doca_gpu_dev_rdma_wait_all(rdma, &commits) == DOCA_SUCCESS);
+}
+
+// The same by entries alone, which a queue pair in mlx5's format has in its own layout.
+__global__ void formatted(struct doca_gpu_dev_verbs_qp *qp, uint32_t n, uint8_t *local, uint32_t lkey, uint8_t *remote, uint32_t rkey, uint64_t *bad) {
+    for (uint32_t k = 0; k < n; k++) {
+        ((uint64_t *)local)[k] = k + 1;
+        by_entry(qp, k, k % 3, (uint64_t)local + 8 * k, lkey, (uint64_t)remote + 8 * k, rkey);
+    }
+    uint64_t at = doca_gpu_dev_verbs_reserve_wq_slots(qp, 1);
+    doca_gpu_dev_verbs_wqe_prepare_send(qp, doca_gpu_dev_verbs_get_wqe_ptr(qp, at), at, MLX5_OPCODE_SEND, FLAGS, 0, (uint64_t)local, lkey, 8);
+    doca_gpu_dev_verbs_mark_wqes_ready(qp, at, at);
+    doca_gpu_dev_verbs_submit(qp, at + 1);
+    CHECK(0, doca_gpu_dev_verbs_wait(qp) == 0);
+    for (uint32_t k = 0; k < n; k++)
+        CHECK(1, k % 3 == 1 || ((uint64_t *)remote)[k] == k + 1);
 }
 
 // Receives n immediates by completions, then a packet without one. memory: what the peer writes to; place: where its packets go.

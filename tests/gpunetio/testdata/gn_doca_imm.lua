@@ -45,8 +45,7 @@ for _, entry in ipairs{ "by_completion", "by_waiting" } do
 end
 
 -- The script receives: values in the host's order.
-bad:set(1, 0)
-local got, wrong, without = 0, 0, 0
+local got, wrong, without
 s:rx_queue("b"):on_burst(function(b)
   for i = 1, b.n do
     local imm = b.imm and b.imm[i]
@@ -58,14 +57,26 @@ s:rx_queue("b"):on_burst(function(b)
     end
   end
 end)
-local tx = sender()
-for _ = 1, 60000 do
-  if without == 1 then break end
-  daqiri.sleep(1e-3)
+local function to_script(what, start)
+  bad:set(1, 0)
+  got, wrong, without = 0, 0, 0
+  local tx = start()
+  for _ = 1, 60000 do
+    if without == 1 then break end
+    daqiri.sleep(1e-3)
+  end
+  result(what .. " sender", tx, 0)
+  print(what, got, wrong, without)
+  tx:stop()
 end
-result("script sender", tx, 0)
-print("script", got, wrong, without)
-tx:stop()
+to_script("script", sender)
+to_script("formatted", function()
+  local k = kernel "formatted"
+  local from, lkey = place "local"
+  local to, rkey = place "remote"
+  k:start{ tx = s:tx_queue("a"), regions = { "local" }, remote = { "remote" }, args = { { mlx5 = 1 }, N, from, lkey, to, rkey, bad } }
+  return k
+end)
 
 -- A socket carries none.
 local u = daqiri.open({ version = 1, stream_type = "socket", master_core = 0, memory_regions = regions,
