@@ -255,3 +255,25 @@ func TestRawKilled(t *testing.T) {
 		t.Errorf("sockets are left:\n%s", text)
 	}
 }
+
+// TestDPDKNotStarted closes a session that has not started: no device is polled, which DPDK would report with its stack.
+func TestDPDKNotStarted(t *testing.T) {
+	harness.Need(t, "dpdk")
+	script := harness.WriteScript(t, `
+local function queues(name) return { queues = { { name = name, id = 0, cpu_core = -1, batch_size = 64, memory_regions = { "packets" } } } } end
+local s = require "daqiri".open{ version = 1, stream_type = "raw", master_core = 0,
+  memory_regions = { { name = "packets", kind = "host", affinity = 0, num_bufs = 4096, buf_size = 2048 } },
+  interfaces = { { name = "port", address = "vdev:net_null0", engine = "dpdk", rx = queues "rx", tx = queues "tx" } } }
+s:close()
+print "closed"
+`)
+	lib, err := filepath.Abs(filepath.Join(tree.Root, "libdaqiri_dpdk.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(harness.Built(t), "--summary", "none", script)
+	cmd.Env = append(os.Environ(), "DAQIRI_DPDK="+lib)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "closed\n" {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}

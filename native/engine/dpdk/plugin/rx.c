@@ -89,7 +89,7 @@ uint32_t rx_read(dqi_port_queue *l, dqi_piece *out, uint32_t max) {
     const dq_session *session = l->port->iface->session;
     uint32_t n = 0;
     if (d->stamps) clock_follow(d, session, &s->clock, host->now(session));
-    if (s->first == s->n) {
+    if (s->first == s->n && d->started) { // a session that never started is flushed, too
         s->first = 0;
         s->n = fetch(d, s, s->got, RTE_MIN(max, d->most));
     }
