@@ -206,7 +206,9 @@ func TestContractWritesEveryPacket(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			withBench(t, "", func(t *testing.T, b *bench) error {
 				dir := t.TempDir()
-				disk, err := b.s.WriteFiles("disk", session.WriterOptions{Format: session.Formats(kind)[0], NoManifest: true, Dirs: []string{dir}, Prefix: "cap", Policy: session.Wait})
+				formats := session.Formats(kind)
+				format := formats[max(0, slices.IndexFunc(formats, func(f session.Format) bool { return f.Choice == "packet" }))] // raw: a file each
+				disk, err := b.s.WriteFiles("disk", session.WriterOptions{Format: format, NoManifest: true, Dirs: []string{dir}, Prefix: "cap", Policy: session.Wait})
 				if err != nil {
 					return err
 				}

@@ -58,17 +58,19 @@ func Histograms() []Word {
 	return list
 }
 
-// SampleKinds, SampleOrders and SampleAliases return the tables of types of samples; the text of an alias is its type.
+// SampleKinds returns the kinds of samples.
 func SampleKinds() []Word {
 	kinds, _, _ := native.SampleRows()
 	return sampleWords(kinds)
 }
 
+// SampleOrders returns the orders of samples in their bytes.
 func SampleOrders() []Word {
 	_, orders, _ := native.SampleRows()
 	return sampleWords(orders)
 }
 
+// SampleAliases returns other names of types of samples; the text of each is its type.
 func SampleAliases() []Word {
 	_, _, aliases := native.SampleRows()
 	return sampleWords(aliases)
