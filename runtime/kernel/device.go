@@ -46,23 +46,14 @@ func (s *Source) ptx(f folder) (ptx, name string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	text := fmt.Sprintf("%s%s#line %d %q\n%s\n", deviceHeader, typesHeader, s.Line, s.File, s.Text)
-	options := []string{fmt.Sprintf("--gpu-architecture=compute_%d", arch), "--std=c++17"}
-	if docaNamed.MatchString(s.Text) {
-		options[1] = "--std=c++20" // designated initializers
-	}
-	headers := s.headers()
-	for _, name := range doca.System {
-		headers[name] = ""
-	}
-	path := f.path(key(append(options, version, s.Entry, text, joined(headers))...), ".ptx")
+	source := s.forNVRTC(arch)
+	path := f.path(key(append(source.Options, version, s.Entry, source.Text, joined(source.Headers))...), ".ptx")
 	if kept, err := os.ReadFile(path); err == nil {
 		if first, rest, ok := strings.Cut(string(kept), "\n"); ok && strings.HasPrefix(first, nameLine) {
 			return rest, strings.TrimPrefix(first, nameLine), nil
 		}
 	}
-	headers["stdint.h"], headers["stddef.h"] = "", ""
-	out, err := native.NVRTCCompile(native.NVRTCSource{What: s.Title, Text: text, Name: s.File, Entry: s.Entry, Options: options, Headers: headers})
+	out, err := native.NVRTCCompile(source)
 	switch {
 	case errors.Is(err, native.ErrInvalid):
 		return "", "", s.sourceError(out.Log, "")
@@ -72,6 +63,20 @@ func (s *Source) ptx(f folder) (ptx, name string, err error) {
 	kept := f.keep(path, func(_, at string) error { return os.WriteFile(at, []byte(nameLine+out.Name+"\n"+out.PTX), 0o600) })
 	_ = kept // on error the next run compiles again
 	return out.PTX, out.Name, nil
+}
+
+// forNVRTC returns what NVRTC compiles for a compute capability.
+func (s *Source) forNVRTC(arch int) native.NVRTCSource {
+	standard := "--std=c++17"
+	if docaNamed.MatchString(s.Text) {
+		standard = "--std=c++20" // designated initializers
+	}
+	headers := s.headers()
+	for _, name := range append(doca.System, "stdint.h", "stddef.h") {
+		headers[name] = ""
+	}
+	return native.NVRTCSource{What: s.Title, Text: fmt.Sprintf("%s%s#line %d %q\n%s\n", deviceHeader, typesHeader, s.Line, s.File, s.Text), Name: s.File,
+		Entry: s.Entry, Options: []string{fmt.Sprintf("--gpu-architecture=compute_%d", arch), standard}, Headers: headers}
 }
 
 // target returns the compute capability to compile for and the version of NVRTC.

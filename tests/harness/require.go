@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/tests/debian"
 	"github.com/daqiri/daqiri-run/tests/require"
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
@@ -32,20 +33,6 @@ func NeedClang14(t *testing.T) {
 	if !bytes.Contains(version, []byte(" version "+clangBPF+".")) {
 		require.Lack(t, "bpf", "this clang is not version "+clangBPF)
 	}
-}
-
-// DebianMirror is where this machine's packages come from.
-func DebianMirror() (string, error) {
-	out, err := exec.Command("apt-get", "indextargets", "--format", "$(ORIGIN) $(COMPONENT) $(REPO_URI)", "Created-By: Packages").Output()
-	if err != nil {
-		return "", fmt.Errorf("apt-get indextargets: %w", err)
-	}
-	for line := range strings.Lines(string(out)) {
-		if uri, ok := strings.CutPrefix(line, "Debian main "); ok && !strings.Contains(uri, "security") {
-			return strings.TrimSpace(uri), nil
-		}
-	}
-	return "", errors.New("this machine has no Debian mirror (hint: on Debian, apt-get update)")
 }
 
 // dpdkLibrary reports whether `make build` has left the dpdk engine at the root.
@@ -67,7 +54,7 @@ var probes = map[string]probe{
 	"capinfos":      command("capinfos"),
 	"clang-format":  command("clang-format"),
 	"dpdk":          dpdkLibrary,
-	"dpdk-releases": func() error { _, err := DebianMirror(); return err },
+	"dpdk-releases": func() error { _, err := debian.Mirror(); return err },
 	"ethtool":       command("ethtool"),
 	"hugepages":     freeHugePages,
 	"ip":            command("ip"),
@@ -81,6 +68,7 @@ var probes = map[string]probe{
 	"nc":            command("nc"),
 	"netns":         namespaces,
 	"numpy":         pythonModule("numpy"),
+	"nvrtc":         func() error { _, err := debian.Mirror(); return err }, // asked for in runtime/kernel
 	"pip":           func() error { _, err := PipPython(); return err },
 	"prometheus":    func() error { return errors.Join(command("prometheus")(), command("promtool")()) },
 	"pty":           func() error { _, err := os.Stat("/dev/ptmx"); return err }, // asked for in host/repl

@@ -53,6 +53,7 @@ var DeepOnly = []struct{ Package, Pattern, Why string }{
 	{"tests/network", `^Test(DPDKReleases|BPFObject)$`, "needs other releases of DPDK, or clang"},
 	{"tests/structure", `^TestEngineLayersRebuild$`, "builds the engine for each header"},
 	{"tests/language", `^TestLanguage`, "builds vale"},
+	{"runtime/kernel", `^TestNVRTC$`, "needs NVRTC of another release"},
 	{"tests/vm", `.`, "virtual machines"},
 	{"bindings/suite", `^Test(Members|APIFuzz)$`, "random calls, run with the address sanitizer"},
 }
@@ -139,6 +140,7 @@ func Selections(level Level) []Selection {
 		{Tag: "arm64", Packages: []string{"tests/cli"}, Run: `^TestArm64`, Usual: 4 * time.Minute},
 		{Tag: "others", Packages: []string{"tests/cli", "tests/gpu", "tests/gpunetio", "tests/harness", "tests/network"},
 			Run: `^Test(DPDKReleases|BPFObject|PTX|GnDevice|Release|GPUSuite|Require)$`, Usual: 2 * time.Minute},
+		{Tag: "nvrtc", Packages: []string{"runtime/kernel"}, Run: `^TestNVRTC$`, Usual: 20 * time.Second},
 		{Tag: "cases", Packages: []string{"tests/units"}, Run: `^TestManyCases$`, Usual: 2 * time.Minute},
 		{Packages: []string{"tests/structure"}, Run: `^TestEngineLayersRebuild$`, Usual: 2 * time.Minute},
 		{Packages: []string{"tests/language"}, Run: `^TestLanguage`},

@@ -2,7 +2,6 @@ package network
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/tests/debian"
 	"github.com/daqiri/daqiri-run/tests/harness"
 	"github.com/daqiri/daqiri-run/tests/require"
 	"github.com/daqiri/daqiri-run/tests/tree"
@@ -58,14 +58,12 @@ type debianRoot struct {
 
 // dpdkRelease finds DPDK of a release in build/, or downloads it from the mirror that this machine uses.
 func dpdkRelease(suite string) (debianRoot, error) {
-	to, err := filepath.Abs(filepath.Join(tree.Root, "build", "dpdk-"+suite))
+	to, err := debian.Root("dpdk-"+suite, suite, "main", `drivers=$(apt-cache search --names-only "$1" | cut -d ' ' -f 1)
+[ -n "$drivers" ]
+needed=$(apt-get -q -y --no-install-recommends --simulate install $drivers | sed -n 's/^Inst \([^ ]*\) .*/\1/p')
+apt-get -q download libdpdk-dev $needed`, dpdkDrivers)
 	if err != nil {
 		return debianRoot{}, err
-	}
-	if _, err := os.Stat(to); err != nil {
-		if err := fetchRelease(suite, to); err != nil {
-			return debianRoot{}, err
-		}
 	}
 	pc, _ := filepath.Glob(filepath.Join(to, "usr/lib/*/pkgconfig/libdpdk.pc"))
 	if len(pc) != 1 {
@@ -80,58 +78,6 @@ func dpdkRelease(suite string) (debianRoot, error) {
 		return debianRoot{}, fmt.Errorf("%s names no version", pc[0])
 	}
 	return debianRoot{to, filepath.Dir(filepath.Dir(pc[0])), string(version[1])}, nil
-}
-
-// aptOptions keep everything that apt reads and writes about a release in one folder.
-const aptOptions = `Dir::Etc::sourcelist "%[1]s/sources.list";
-Dir::Etc::sourceparts "-";
-Dir::State::lists "%[1]s/lists";
-Dir::State::status "%[1]s/status";
-Dir::Cache "%[1]s/cache";
-APT::Sandbox::User "";
-Acquire::Languages "none";
-`
-
-// fetchRelease downloads and unpacks what the test needs of a release; the folder `to` appears when it is complete.
-func fetchRelease(suite, to string) error {
-	mirror, err := harness.DebianMirror()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp(filepath.Dir(to), "fetch-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	for name, text := range map[string]string{
-		"apt.conf":     fmt.Sprintf(aptOptions, dir),
-		"sources.list": "deb " + mirror + " " + suite + " main\n",
-		"status":       "",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	root := filepath.Join(dir, "root")
-	fetch := exec.Command("sh", "-ec", `mkdir -p lists/partial cache/archives/partial "$1"
-apt-get -q update
-drivers=$(apt-cache search --names-only "$2" | cut -d ' ' -f 1)
-[ -n "$drivers" ]
-needed=$(apt-get -q -y --no-install-recommends --simulate install $drivers | sed -n 's/^Inst \([^ ]*\) .*/\1/p')
-apt-get -q download libdpdk-dev $needed
-for package in *.deb; do dpkg -x "$package" "$1"; done
-find "$1" -name '*.a' -delete`, "sh", root, dpdkDrivers)
-	fetch.Dir, fetch.Env = dir, append(os.Environ(), "APT_CONFIG="+filepath.Join(dir, "apt.conf"))
-	if out, err := fetch.CombinedOutput(); err != nil {
-		return fmt.Errorf("no DPDK of Debian %s: %w\n%s", suite, err, out)
-	}
-	if err := os.Rename(root, to); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return nil
 }
 
 // build makes the library against the release, its drivers linked to it since they are not where DPDK looks for them.

@@ -56,7 +56,7 @@ const baselines = "cmd/daqiri-bench/internal/baseline"
 
 // testOnly are the packages that only tests import, whatever the layer.
 var testOnly = []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "github.com/prometheus/client_model",
-	"github.com/prometheus/common", tree.Module + "/native/inspect", tree.Module + "/tests/gpu", tree.Module + "/tests/harness", tree.Module + "/tests/nic/fake", tree.Module + "/tests/pty", tree.Module + "/tests/require", "github.com/rogpeppe/go-internal",
+	"github.com/prometheus/common", tree.Module + "/native/inspect", tree.Module + "/tests/debian", tree.Module + "/tests/gpu", tree.Module + "/tests/harness", tree.Module + "/tests/nic/fake", tree.Module + "/tests/pty", tree.Module + "/tests/require", tree.Module + "/tests/tree", "github.com/rogpeppe/go-internal",
 	"github.com/santhosh-tekuri/jsonschema", "go.opentelemetry.io/proto", "google.golang.org/protobuf"}
 
 // rootEntries are the names that may stand in the root beside dot files.

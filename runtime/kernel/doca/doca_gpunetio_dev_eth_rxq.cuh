@@ -67,8 +67,8 @@ DOCA_FN int doca_take(const gn_rx *q, int scope, gn_u32 most, gn_u64 limit, gn_u
 template <doca_gpu_dev_eth_rxq_attr_type type>
 GN_FN void doca_attributes(const gn_rx *q, gn_u64 start_ns, gn_u64 first, gn_u32 n, gn_u32 from, gn_u32 step,
                            doca_gpu_dev_eth_rxq_attr *attr) {
-    if (type == DOCA_GPUNETIO_ETH_RX_ATTR_NONE || !attr) return;
-    for (gn_u32 k = from; k < n; k += step) {
+    const bool wanted = type != DOCA_GPUNETIO_ETH_RX_ATTR_NONE && attr;
+    for (gn_u32 k = from; wanted && k < n; k += step) {
         gn_packet p;
         if (gn_rx_read(q, first + k, &p) != GN_OK) continue;
         attr[k].timestamp_ns = p.time + start_ns;

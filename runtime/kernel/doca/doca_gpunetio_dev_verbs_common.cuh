@@ -124,12 +124,12 @@ GN_FN uint64_t doca_gpu_dev_verbs_load_relaxed_sys_global(uint64_t *ptr) {
 
 template <doca_gpu_dev_verbs_resource_sharing_mode resource_sharing_mode>
 GN_FN void doca_gpu_dev_verbs_lock(int *lock) {
-    if (resource_sharing_mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE) return;
+    int was = resource_sharing_mode != DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE;
 #if GN_GPU
-    for (int was = 1; was;)
+    while (was)
         asm volatile("atom.acquire.gpu.exch.b32 %0, [%1], 1;" : "=r"(was) : "l"(lock) : "memory");
 #else
-    while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+    while (was && __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
         doca_step();
 #endif
 }

@@ -248,13 +248,13 @@ struct mlx5_err_cqe {
     uint16_t wqe_counter;
     uint8_t signature, op_own;
 };
-struct mlx5_wqe_ctrl_seg {
+struct __attribute__((packed, aligned(4))) mlx5_wqe_ctrl_seg { // NVRTC ignores attributes behind the members
     uint32_t opmod_idx_opcode, qpn_ds;
     uint8_t signature;
     uint16_t dci_stream_channel_id;
     uint8_t fm_ce_se;
     uint32_t imm;
-} __attribute__((packed, aligned(4)));
+};
 struct mlx5_wqe_raddr_seg {
     uint64_t raddr;
     uint32_t rkey, reserved;
