@@ -3,7 +3,8 @@
 --   daqiri-run tests/gpu/testdata/two_gpus.lua       on a host with two GPUs
 local daqiri = require "daqiri"
 local args = daqiri.args{ packets = 2000, bytes = 200, between = false }
-local function region(name, kind, gpu) return { name = name, kind = kind, affinity = gpu or 0, num_bufs = 1024, buf_size = 256 } end
+-- Each region has room for all packets, so that none is dropped where the copies are slow.
+local function region(name, kind, gpu) return { name = name, kind = kind, affinity = gpu or 0, num_bufs = args.packets + 64, buf_size = 256 } end
 local function queue(name, r) return { name = name, id = 0, poll_mode = "direct", batch_size = 64, memory_regions = { r } } end
 local s = daqiri.open{ version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "real" },
   memory_regions = { region("out", "host"), region("in", "host_pinned"), region("first", "device", 0), region("middle", "host_pinned"), region("second", "device", 1),
