@@ -41,7 +41,7 @@ func sampleParts() []Part {
 			"at their least and greatest values."},
 		{Words: "A payload must consist of whole elements, for word orders also of whole words. Otherwise the packet counts as `bad_payload`. " +
 			"`i10` needs a multiple of 5 bytes, `i12.w32le` one of 12."},
-		{Words: "GPUs convert `i4`, `i8`, `i16` and `i32` without scale, offset and levels. Other types are converted on the host."},
+		{Words: "GPUs convert `i4`, `i8`, `i16` and `i32` without scale, offset and levels. For a region on a GPU other types are refused: convert them into a region in host memory."},
 		{Head: "aliases"},
 		{Words: "Names of other programs are accepted too: SigMF, UHD, PFNC (GigE Vision), and the older ones of this program."},
 		{Table: aliases},
