@@ -106,6 +106,9 @@ func TestMembers(t *testing.T) {
 				if strings.HasPrefix(state, "child_") || strings.HasPrefix(state, "parent_") { // few objects have a parent or child
 					least = 60
 				}
+				if kind != "virtual" { // it makes each call in two of five kinds
+					least = least * 2 / 5
+				}
 				if _, err := fmt.Sscan(lastLine(o.out), &calls, &refused); err != nil || calls < least || refused == 0 || refused == calls {
 					t.Errorf("%d calls, %d of them refused: %v", calls, refused, err)
 				}

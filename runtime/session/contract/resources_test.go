@@ -48,6 +48,9 @@ func (b *bench) live(t *testing.T, kept *session.Tap) error {
 	if err != nil {
 		return err
 	}
+	if b.rdma != "" {
+		return b.noQueues(t, region)
+	}
 	if err := errors.Join(b.laterRx(t, kept, region), b.laterTx(kept, region)); err != nil {
 		return err
 	}
@@ -60,11 +63,17 @@ func (b *bench) live(t *testing.T, kept *session.Tap) error {
 // laterRegion adds a region and returns its name, or that of one of the configuration where the engine can't.
 func (b *bench) laterRegion(t *testing.T) (string, error) {
 	_, err := b.s.AddRegion(&spec.MemoryRegion{Name: laterRegion, Kind: "host", NumBufs: 512, BufSize: 2048, Owned: true})
-	if b.driver != "AF_XDP" {
+	reason := ""
+	switch {
+	case strings.HasPrefix(b.driver, "AF_XDP"):
+		reason = "AF_XDP has registered"
+	case b.rdma != "":
+		reason = "engine rdma registers"
+	default:
 		return laterRegion, err
 	}
-	if !errors.Is(err, session.ErrNotSupported) || !strings.Contains(err.Error(), "AF_XDP has registered") {
-		t.Errorf("a region on AF_XDP: %v", err)
+	if !errors.Is(err, session.ErrNotSupported) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("a region on %s: %v", b.name, err)
 	}
 	if _, err := b.s.DeleteRegion("spare"); !errors.Is(err, session.ErrInvalid) {
 		t.Errorf("an unknown region: %v", err)
@@ -165,6 +174,28 @@ func (b *bench) laterRx(t *testing.T, kept *session.Tap, region string) error {
 		return err
 	}
 	return b.gone(q.Delete())
+}
+
+// noQueues checks that an engine refuses to add and delete queues.
+func (b *bench) noQueues(t *testing.T, region string) error {
+	port, err := b.s.Interface("b")
+	if err != nil {
+		return err
+	}
+	for _, rx := range []bool{true, false} {
+		parse := map[bool]func(any) (*spec.Queue, error){true: spec.ParseRxQueue, false: spec.ParseTxQueue}[rx]
+		conf, err := parse(b.laterConf("later", laterQueue, region))
+		if err != nil {
+			return err
+		}
+		if _, err := port.AddQueue(conf, rx); !errors.Is(err, session.ErrNotSupported) {
+			t.Errorf("a queue on %s: %v", b.name, err)
+		}
+	}
+	if _, err := b.rx.Delete(); !errors.Is(err, session.ErrNotSupported) {
+		t.Errorf("deletion of a queue on %s: %v", b.name, err)
+	}
+	return nil
 }
 
 // laterTx adds a transmit queue, sends on it beside another one, and deletes it.
