@@ -184,7 +184,7 @@ static void refusals(void) {
 
 static dq_convert_conf usual(const bed *b) {
     return (dq_convert_conf){.region = b->more,
-                             .types = {DQ_DTYPE_INT16, DQ_DTYPE_FP32, 1},
+                             .types = {.input = DQ_DTYPE_INT16, .output = DQ_DTYPE_FP32, .network = 1},
                              .at_payload = 1,
                              .policy = DQ_POLICY_WAIT};
 }

@@ -167,8 +167,9 @@ static void pipes_refused(void) {
     rc.timeout_ns = 1000000;
     bed_must(dq_stage_reorder(b.s, "blocks", &rc, &st[2], &aggregates, &d), &d, "reorder");
     refuses(&b, st, 3, "stage blocks reads the second segment");
-    dq_convert_conf cc = {
-        .region = b.more, .types = {DQ_DTYPE_INT16, DQ_DTYPE_FP32, 1}, .payload_offset = 42};
+    dq_convert_conf cc = {.region = b.more,
+                          .types = {.input = DQ_DTYPE_INT16, .output = DQ_DTYPE_FP32, .network = 1},
+                          .payload_offset = 42};
     bed_must(dq_stage_convert(b.s, "floats", &cc, &st[2], &d), &d, "convert");
     refuses(&b, st, 3, "stage floats reads the second segment");
     dq_stage *fwd = forwarder(&b, "fwd", b.tx[0][0], DQ_POLICY_DROP);
