@@ -67,6 +67,7 @@ type ReplayConf struct {
 type IfaceConf struct {
 	Name, Engine, Address string
 	FlowIsolation         bool
+	Outgoing              bool // engine packet: frames that this machine sends are received, too
 	HardwareTimestamps    bool // of received packets, if the device supports them
 	AccurateSend          bool // send times are enforced by the device, if supported
 	Socket                SocketConf
@@ -81,6 +82,7 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 	sc := conf.Socket
 	c := C.dq_iface_conf{
 		flow_isolation:      flag(conf.FlowIsolation),
+		outgoing:            flag(conf.Outgoing),
 		hardware_timestamps: flag(conf.HardwareTimestamps),
 		accurate_send:       flag(conf.AccurateSend),
 		socket: C.dq_socket_conf{

@@ -16,6 +16,7 @@ import (
 type recordFlags struct {
 	write, seconds, size, rotate string
 	longest                      uint64
+	both                         bool
 }
 
 // newRecord returns the command "record", which runs scripts/files/record.lua.
@@ -56,6 +57,7 @@ It runs the script record.lua of the program: 'daqiri-run new my_record --from r
 	cmd.Flags().StringVar(&r.size, "size", "", "end when the files have `SIZE`, such as 10GiB; none is larger")
 	cmd.Flags().StringVar(&r.rotate, "rotate", "", "begin another file after a `SIZE` (1GiB) or a time (60s)")
 	cmd.Flags().Uint64Var(&r.longest, "longest", 0, "`BYTES` of the longest packet; by default what the interface takes, and 9216 for sockets")
+	cmd.Flags().BoolVar(&r.both, "both", false, "of a Linux interface, record what this machine sends as well as what it receives")
 	f.add(cmd.Flags())
 	return cmd
 }
@@ -76,6 +78,9 @@ func (r *recordFlags) words(args []string) []string {
 		if value != "" {
 			words = append(words, "--"+name+"="+value)
 		}
+	}
+	if r.both {
+		words = append(words, "--both")
 	}
 	if r.longest > 0 {
 		words = append(words, "--longest="+strconv.FormatUint(r.longest, 10))

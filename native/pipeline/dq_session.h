@@ -50,6 +50,7 @@ typedef struct dq_iface_conf {
     char engine[16];
     char address[DQ_ADDRESS_LEN];
     int32_t flow_isolation;
+    int32_t outgoing;                           // engine packet: also receive what this machine sends
     int32_t hardware_timestamps, accurate_send; // request the device's clock, if available
     dq_socket_conf socket;
     dq_replay_conf replay;

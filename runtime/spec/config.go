@@ -140,6 +140,7 @@ func (i *Interface) Socket() bool { return i.SocketConfig != nil }
 type RX struct {
 	Source              `json:"-"`
 	FlowIsolation       bool       `json:"flow_isolation"`
+	Outgoing            bool       `json:"outgoing,omitempty"`
 	DynamicFlowCapacity int        `json:"dynamic_flow_capacity"`
 	HardwareTimestamps  bool       `json:"hardware_timestamps"`
 	Queues              []*Queue   `json:"queues"`

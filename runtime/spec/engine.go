@@ -44,6 +44,9 @@ func (p *parser) chooseEngines(c *Config) {
 			i.engine = p.socketEngine(c, i, forced)
 		} else {
 			i.engine = p.rawEngine(c, i, forced)
+			if i.RX != nil && i.RX.Outgoing && i.engine != schema.EnginePacket {
+				p.warnf(i.RX.Key("outgoing"), "has no effect on engine %s: only engine packet receives what this machine sends", i.engine)
+			}
 		}
 	}
 	for _, i := range c.Interfaces {

@@ -1,5 +1,6 @@
 -- record.lua: records an interface, a UDP port, a multicast group or a capture into a pcap or pcapng.
 --   daqiri-run record eth1 -w x.pcapng --seconds 60 'udp port 7148'       alongside the kernel, as tcpdump does
+--   daqiri-run record eth1 -w x.pcapng --both                            both directions
 --   daqiri-run record :7148 -w x.pcap --rotate 1GiB                      datagrams to a port of this machine
 --   daqiri-run record udp://239.2.0.64:7148 -w x.pcapng                  a multicast group
 --   daqiri-run record day1.pcap -w part.pcap 'len > 1000'                a part of a capture
@@ -12,6 +13,7 @@ local args = daqiri.args{
   seconds = { type = "string", unit = "s", help = "ends after so long" },
   size = { type = "string", unit = "bytes", help = "ends when the files have so much: 10GiB" },
   rotate = { type = "string", help = "begins another file after a size (1GiB) or a time (60s)" },
+  both = { false, help = "of a Linux interface, records what this machine sends as well as what it receives" },
   longest = { type = "number", unit = "bytes", help = "the longest packet; by default what the interface takes, and 9216 for sockets" },
 }
 
@@ -54,7 +56,8 @@ if #name > 200 then refuse(args.write .. ": a name of more than 200 bytes, besid
 local port, longest = port_of(args.source)
 longest = args.longest or longest
 port.name = "input"
-port.rx = { queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 1000, memory_regions = { "packets" } } } }
+if args.both and port.engine ~= "packet" then refuse("--both: " .. args.source .. " is not a Linux interface") end
+port.rx = { outgoing = args.both or nil, queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 1000, memory_regions = { "packets" } } } }
 local s = daqiri.open({ daqiri = { cfg = {
   version = 1, master_core = 0, stream_type = port.socket_config and "socket" or "raw", interfaces = { port },
   memory_regions = { { name = "packets", kind = "host", affinity = 0, buf_size = math.max(longest, 2030),

@@ -140,12 +140,17 @@ func (r *recording) counts(file string, n int) {
 // payloads decodes a pcap with tshark: source address and port, and the UDP payload, of each packet in order.
 func payloads(t *testing.T, file string) []string {
 	t.Helper()
-	out, err := exec.Command("tshark", "-n", "-r", file, "-Y", "udp", "-o", "udp.check_checksum:TRUE", "-T", "fields", "-e", "ip.src",
-		"-e", "ip.dst", "-e", "udp.dstport", "-e", "udp.checksum.status", "-e", "udp.payload").Output()
+	out, err := udpLines(file).Output()
 	if err != nil {
 		t.Fatalf("tshark -r %s: %v", file, err)
 	}
 	return strings.Split(strings.Trim(string(out), "\n"), "\n")
+}
+
+// udpLines returns the command that prints a line for each datagram of a capture.
+func udpLines(file string) *exec.Cmd {
+	return exec.Command("tshark", "-n", "-r", file, "-Y", "udp", "-o", "udp.check_checksum:TRUE", "-T", "fields", "-e", "ip.src",
+		"-e", "ip.dst", "-e", "udp.dstport", "-e", "udp.checksum.status", "-e", "udp.payload")
 }
 
 func samePackets(t *testing.T, got, want []string) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/daqiri/daqiri-run/tests/harness"
 )
@@ -26,7 +25,7 @@ func TestRecordBesideKernel(t *testing.T) {
 	cmd := c.Command(c.Recv, program, "record", "veth0", "-w", ours, "--seconds", "60", "--summary-json", filepath.Join(dir, "sum.json"), "udp port 7148")
 	var out harness.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	dump := c.Command(c.Recv, "tcpdump", "-i", "veth0", "--immediate-mode", "-U", "-w", theirs, "-c", "200", "udp port 7148")
+	dump := c.Command(c.Recv, "tcpdump", "-i", "veth0", "--immediate-mode", "-U", "-w", theirs, "udp port 7148")
 	var dumped harness.Buffer
 	dump.Stderr = &dumped
 	for _, p := range []interface{ Start() error }{cmd, dump} {
@@ -36,28 +35,100 @@ func TestRecordBesideKernel(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = dump.Process.Kill() })
 	harness.Until(t, "tcpdump that listens", func() bool { return strings.Contains(dumped.String(), "listening on") })
-	harness.Until(t, "file of record", func() bool { _, err := os.Stat(ours); return err == nil })
-	time.Sleep(200 * time.Millisecond) // the file is made before packets move
+	c.probe(ours)
 	refused := c.In(c.Recv, "cat", "/proc/net/snmp")
 	c.datagrams(7148, 200)
 	c.datagrams(7149, 50)
-	if err := dump.Wait(); err != nil {
-		t.Fatal(err, dumped.String())
+	for _, file := range []string{ours, theirs} {
+		harness.Until(t, "200 packets in "+file, func() bool { return len(c.recorded(file)) >= 200 })
 	}
-	harness.Until(t, "200 packets in the file", func() bool {
-		return strings.Count(c.Host("tshark", "-r", ours, "-T", "fields", "-e", "udp.port"), "\n") >= 200
-	})
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	for _, p := range []*exec.Cmd{cmd, dump} {
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Wait()
 	}
-	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, out.String())
 	}
-	samePackets(t, payloads(t, ours), payloads(t, theirs))
+	samePackets(t, c.recorded(ours), c.recorded(theirs))
 	// No socket listens at these ports: the kernel, which got the datagrams, counts them.
 	if now := c.In(c.Recv, "cat", "/proc/net/snmp"); now == refused {
 		t.Error("the kernel has seen none of the frames")
+	}
+}
+
+// probeHex is the payload of datagrams that show that a recording has begun, as tshark prints it.
+const probeHex = "70726f6265"
+
+// probe sends datagrams until each of the recordings has one.
+func (c *cable) probe(files ...string) {
+	c.T.Helper()
+	harness.Until(c.T, "a probe in each recording", func() bool {
+		c.In(c.Send, "bash", "-c", "printf probe >/dev/udp/"+harness.RecvAddr+"/7148")
+		for _, file := range files {
+			out, _ := exec.Command("tshark", "-n", "-r", file, "-T", "fields", "-e", "udp.payload").Output() // an error: the file is not there yet
+			if !strings.Contains(string(out), probeHex) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// recorded returns the packets of a recording that may grow, without probes.
+func (c *cable) recorded(file string) (lines []string) {
+	c.T.Helper()
+	out, _ := udpLines(file).Output() // an error: the last packet is not complete yet
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasSuffix(line, "\t"+probeHex) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// TestRecordBothDirections records what an interface receives and sends: with --both what tcpdump there sees; without it what comes.
+func TestRecordBothDirections(t *testing.T) {
+	harness.Need(t, "tcpdump", "tshark")
+	program := harness.Built(t)
+	c := newCable(t)
+	c.permanent()
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name+".pcapng") }
+	record := []string{program, "record", "veth0", "--seconds", "60", "udp port 7148", "-w"}
+	commands := map[string]*exec.Cmd{
+		"both": c.Command(c.Recv, append(record, file("both"), "--both")...), "in": c.Command(c.Recv, append(record, file("in"))...),
+		"tcpdump": c.Command(c.Recv, "tcpdump", "-i", "veth0", "--immediate-mode", "-U", "-w", file("tcpdump"), "udp port 7148"),
+	}
+	out := map[string]*harness.Buffer{}
+	for name, cmd := range commands {
+		out[name] = &harness.Buffer{}
+		cmd.Stdout, cmd.Stderr = out[name], out[name]
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+	}
+	c.probe(file("both"), file("in"), file("tcpdump"))
+	c.datagrams(7148, 100)
+	c.In(c.Recv, "bash", "-c", "for n in {1..50}; do echo $n >/dev/udp/"+harness.SendAddr+"/7148; done")
+	for name, want := range map[string]int{"both": 150, "in": 100, "tcpdump": 150} {
+		harness.Until(t, "packets in the file "+name, func() bool { return len(c.recorded(file(name))) >= want })
+		if err := commands[name].Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		_ = commands[name].Wait()
+		if code := commands[name].ProcessState.ExitCode(); code != 0 {
+			t.Errorf("%s: exit code %d:\n%s", name, code, out[name])
+		}
+	}
+	all := c.recorded(file("tcpdump"))
+	samePackets(t, c.recorded(file("both")), all)
+	samePackets(t, c.recorded(file("in")), all[:100])
+	refused, err := exec.Command(program, "record", ":7148", "-w", filepath.Join(dir, "x.pcap"), "--both").CombinedOutput()
+	if err == nil || !strings.Contains(string(refused), "--both: :7148 is not a Linux interface") {
+		t.Errorf("%v\n%s", err, refused)
 	}
 }
 

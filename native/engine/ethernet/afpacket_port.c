@@ -33,8 +33,9 @@ typedef struct packet_port {
     uint32_t mtu;
     uint8_t mac[6];
     dqi_afpacket_ring rings[DQ_MAX_QUEUES];
-    bool gone;    // the interface was removed
-    bool stopped; // kernel drops are no longer counted
+    bool outgoing; // frames that this machine sends are received, too
+    bool gone;     // the interface was removed
+    bool stopped;  // kernel drops are no longer counted
 } packet_port;
 
 static int fail(const dq_iface *i, int err, dq_diag *diag) {
@@ -96,9 +97,16 @@ static int describe(dqi_port *p, dq_diag *diag) {
     memcpy(s->mac, r.ifr_hwaddr.sa_data, sizeof s->mac);
     if ((err = ask(p, SIOCGIFMTU, &r)) != 0) return fail(i, err, diag);
     s->mtu = (uint32_t)r.ifr_mtu;
+    s->outgoing = i->conf.outgoing != 0 && type != ARPHRD_LOOPBACK; // what lo sends, it receives as well
     if (ask(p, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP))
         dqi_note(i->session, "interface %s: %s is down; hint: ip link set %s up", i->conf.name,
                  i->conf.address, i->conf.address);
+    if (i->n_rx > 0 && s->outgoing)
+        dqi_note(
+            i->session,
+            "interface %s: packets that this machine sends are received, too; joined ones (TSO, GSO) are "
+            "dropped and counted; hint: ethtool -K %s tso off gso off",
+            i->conf.name, i->conf.address);
     if (i->n_rx > 0 && joins_packets(p))
         dqi_note(i->session,
                  "interface %s: %s joins packets (GRO): joined ones are dropped and counted; hint: ethtool "
@@ -122,11 +130,11 @@ static int open_rings(dqi_port *p, dq_diag *diag) {
         i->rx[k]->rx.stamping = DQ_STAMPS_KERNEL;
     int group = i->n_rx > 1 ? DQI_PACKET_NEW_GROUP : DQI_PACKET_ALONE;
     for (uint32_t k = 0; k < i->n_rx; k++) {
-        int err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);
+        int err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group, s->outgoing);
         if (err != 0 &&
             group == DQI_PACKET_NEW_GROUP) { // old kernels cannot form a group while the interface is down
             group = DQI_PACKET_ALONE;
-            err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group);
+            err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group, s->outgoing);
         }
         if (err != 0) return fail(i, err, diag);
         p->queues[k].state = &s->rings[k];

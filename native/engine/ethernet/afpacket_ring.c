@@ -59,10 +59,11 @@ static int refuse_all(int fd) {
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) == 0 ? 0 : errno;
 }
 
-static int join_group(int fd, int *group) {
+static int join_group(int fd, int *group, bool outgoing) {
     if (*group == DQI_PACKET_ALONE) return 0;
     const bool first = *group == DQI_PACKET_NEW_GROUP;
-    int how = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING, id = first ? 0 : *group;
+    int how = PACKET_FANOUT_HASH, id = first ? 0 : *group;
+    if (!outgoing) how |= PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
     if (first) how |= PACKET_FANOUT_FLAG_UNIQUEID;
     int err = set(fd, PACKET_FANOUT, (int)((uint32_t)how << 16 | (uint32_t)id));
     socklen_t len = sizeof id;
@@ -72,24 +73,24 @@ static int join_group(int fd, int *group) {
     return 0;
 }
 
-static int prepare(dqi_afpacket_ring *r, uint32_t bytes, int *group) {
+static int prepare(dqi_afpacket_ring *r, uint32_t bytes, int *group, bool outgoing) {
     struct sockaddr_ll at = {
         .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = r->index};
     int err = set(r->fd, PACKET_VERSION, TPACKET_V2);
     if (err == 0) err = set(r->fd, PACKET_RESERVE, RESERVE);
     if (err == 0) err = set(r->fd, PACKET_VNET_HDR, 1);
-    if (err == 0) err = set(r->fd, PACKET_IGNORE_OUTGOING, 1);
+    if (err == 0 && !outgoing) err = set(r->fd, PACKET_IGNORE_OUTGOING, 1);
     if (err == 0) err = refuse_all(r->fd);
     if (err == 0) err = map_ring(r, bytes);
     if (err == 0 && bind(r->fd, (struct sockaddr *)&at, sizeof at) != 0) err = errno;
-    return err == 0 ? join_group(r->fd, group) : err;
+    return err == 0 ? join_group(r->fd, group, outgoing) : err;
 }
 
-int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group) {
+int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group, bool outgoing) {
     *r = (dqi_afpacket_ring){.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                              .index = index};
     if (r->fd < 0) return errno;
-    int err = prepare(r, bytes, group);
+    int err = prepare(r, bytes, group, outgoing);
     if (err != 0) dqi_afpacket_ring_close(r);
     return err;
 }

@@ -23,9 +23,10 @@ typedef struct dqi_afpacket_ring {
 } dqi_afpacket_ring;
 
 // Opens a ring on the interface with this index for frames of at most `bytes` bytes. *group is the fanout
-// group to join or one of the above; the number of a new group is stored there. No frame is received before
-// dqi_afpacket_ring_start. Returns 0 or an errno.
-int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group);
+// group to join or one of the above; the number of a new group is stored there. outgoing: frames that this
+// machine sends are received as well. No frame is received before dqi_afpacket_ring_start. Returns 0 or an
+// errno.
+int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group, bool outgoing);
 void dqi_afpacket_ring_start(dqi_afpacket_ring *r);
 void dqi_afpacket_ring_close(dqi_afpacket_ring *r);
 

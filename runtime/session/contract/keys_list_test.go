@@ -39,6 +39,7 @@ var keysSeen = map[string]string{
 	"TestReorderPlans":             "Reorder.Name Reorder.FlowIDs Reorder.MissingAction Reorder.MemoryRegion Reorder.Method Reorder.SequenceNumber Reorder.BatchNumber Reorder.PacketsPerBatch",
 	"TestKeysOfAReorderConfig":     "Reorder.PayloadByteOffset DataTypes.InputType DataTypes.OutputType DataTypes.Endianness BitField.BitOffset BitField.BitWidth",
 	"TestCardStamps":               "RX.HardwareTimestamps",
+	"TestRecordBothDirections":     "RX.Outgoing",
 	"TestCardWaits":                "TX.AccurateSend",
 	"TestConfiguredAnswers":        "Interface.Answers",
 	"TestGnEngines":                "Config.Engine Interface.Address",

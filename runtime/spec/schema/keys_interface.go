@@ -76,10 +76,17 @@ rx:
   - {name: control, id: 1, match: {udp_dst: 7000}, action: {type: queue, id: 0}}
   flex_items: []
   reorder_configs: []
+`, `
+rx:
+  outgoing: true
+  queues:
+  - {name: q, id: 0, cpu_core: 2, batch_size: 64, memory_regions: [packets]}
 `},
 	Key{Name: "flow_isolation", Type: TypeBoolean, Default: false, Where: "raw",
 		Words: "Queues get only what a flow matches. The rest goes to the kernel where the device or its driver can do that, else it is dropped as " +
 			"`no_flow`; the report states which. `false`: what no flow matches goes to the first queue."},
+	Key{Name: "outgoing", Type: TypeBoolean, Default: false, Where: "raw",
+		Words: "Of engine packet: frames that this machine sends through the interface are received, too, as by tcpdump. On `lo` each packet comes once all the same."},
 	Key{Name: "dynamic_flow_capacity", Type: TypeInteger, Lo: 0, Hi: MaxCount, Default: 0, Unit: "flows", Where: "raw",
 		NoEffect: "has no effect: there is room for flows as they come"},
 	Key{Name: "hardware_timestamps", Type: TypeBoolean, Default: false,
