@@ -22,8 +22,8 @@ GN_FN void doca_entry_inline(gn_u64 *e, const gn_slot *s, gn_u32 bytes) {
         to[4 + k] = (gn_u8)(s->w[words[k / 7]] >> k % 7 * 8);
 }
 
-// Fills segments 1 to 3 from a slot. Returns opcode << 8 | number of segments; an opcode that there is not:
-// an entry can't have this operation.
+// Fills segments 1 to 3 from a slot. Returns opcode << 8 | number of segments; opcode 255, which the proxy
+// refuses, for an operation that an entry can't have.
 DOCA_FN gn_u32 doca_entry_segments(gn_u64 *e, const gn_slot *s) {
     const gn_u32 none = 0xff01, op = (gn_u32)(s->w[0] >> 56), flags = (gn_u32)(s->w[0] >> 48) & 0xff;
     const gn_u32 bytes = (gn_u32)s->w[0], split = flags & GN_SPLIT ? 1 : 0, imm = flags & GN_IMM ? 1 : 0;
