@@ -127,7 +127,8 @@ func (s *Session) addInterface(i *spec.Interface, plan preflight.CorePlan) error
 		conf.Replay = native.ReplayConf{Speed: r.Speed, BPS: float64(r.RateBPS), PPS: r.PPS, Loops: uint64(r.Loops)}
 	}
 	if i.RX != nil {
-		conf.FlowIsolation, conf.Outgoing = i.RX.FlowIsolation, i.RX.Outgoing
+		conf.FlowIsolation = i.RX.FlowIsolation
+		conf.Outgoing = i.RX.Outgoing
 		conf.HardwareTimestamps = i.RX.HardwareTimestamps
 	}
 	if i.TX != nil {
