@@ -182,8 +182,7 @@ func (b *bench) noQueues(t *testing.T, region string) error {
 	if err != nil {
 		return err
 	}
-	for _, rx := range []bool{true, false} {
-		parse := map[bool]func(any) (*spec.Queue, error){true: spec.ParseRxQueue, false: spec.ParseTxQueue}[rx]
+	for rx, parse := range map[bool]func(any) (*spec.Queue, error){true: spec.ParseRxQueue, false: spec.ParseTxQueue} {
 		conf, err := parse(b.laterConf("later", laterQueue, region))
 		if err != nil {
 			return err
