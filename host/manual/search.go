@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/daqiri/daqiri-run/bindings"
 	"github.com/daqiri/daqiri-run/docs"
@@ -77,7 +78,7 @@ func terms(text string) (all []string) {
 }
 
 // alike maps a stem to those of the words that it is accepted for.
-var alike = func() map[string][]string {
+var alike = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, group := range sameMeaning {
 		for _, a := range group {
@@ -89,7 +90,7 @@ var alike = func() map[string][]string {
 		}
 	}
 	return all
-}()
+})
 
 // Entries returns what the program describes: the chapters of its documents, the names of the Lua API and the keys of configurations.
 func Entries() (all []Entry) {
@@ -229,7 +230,7 @@ func (e *scored) rank(question []string, have map[string]float64, n, mean float6
 	matched := 0.0
 	for _, t := range question {
 		most, part := e.term(t, have[t], n, mean), 1.0
-		for _, other := range alike[t] {
+		for _, other := range alike()[t] {
 			if s := 0.6 * e.term(other, have[other], n, mean); s > most {
 				most, part = s, 0.8
 			}
@@ -275,7 +276,7 @@ func (e *Entry) sentence(question []string) (line string) {
 	for _, s := range e.Text {
 		n, have := 0, terms(s)
 		for _, t := range question {
-			if slices.Contains(have, t) || slices.ContainsFunc(alike[t], func(o string) bool { return slices.Contains(have, o) }) {
+			if slices.Contains(have, t) || slices.ContainsFunc(alike()[t], func(o string) bool { return slices.Contains(have, o) }) {
 				n++
 			}
 		}
