@@ -74,6 +74,7 @@ type GNConf struct {
 	LimitNS, SilenceNS         int64
 	Restarts                   int
 	Timers                     bool
+	Exits                      bool // an argument is ExitArg
 }
 
 // GN is the context of a persistent kernel: its rings to send and receive, and its semaphores.
@@ -85,7 +86,7 @@ func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	defer name.free()
 	c := C.dq_gn_conf{name: name.c, gpu: C.int32_t(conf.GPU), tx_slots: C.uint32_t(conf.TXSlots), rx_slots: C.uint32_t(conf.RXSlots),
 		sem_slots: C.uint32_t(conf.SemSlots), n_sems: C.uint32_t(conf.Sems), policy: C.int32_t(conf.Policy), limit_ns: C.uint64_t(conf.LimitNS),
-		silence_ns: C.uint64_t(conf.SilenceNS), restarts: C.uint32_t(conf.Restarts), timers: C.bool(conf.Timers),
+		silence_ns: C.uint64_t(conf.SilenceNS), restarts: C.uint32_t(conf.Restarts), timers: C.bool(conf.Timers), exits: C.bool(conf.Exits),
 		n_tx: C.uint32_t(len(conf.TX)), n_rx: C.uint32_t(len(conf.RX)), n_regions: C.uint32_t(len(conf.Regions)), n_remote: C.uint32_t(len(conf.Remote))}
 	for i, q := range conf.TX {
 		c.tx[i] = q.c

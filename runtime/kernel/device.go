@@ -68,15 +68,19 @@ func (s *Source) ptx(f folder) (ptx, name string, err error) {
 // forNVRTC returns what NVRTC compiles for a compute capability.
 func (s *Source) forNVRTC(arch int) native.NVRTCSource {
 	standard := "--std=c++17"
-	if docaNamed.MatchString(s.Text) {
+	if s.names(docaNamed) {
 		standard = "--std=c++20" // designated initializers
 	}
 	headers := s.headers()
+	for name := range s.Own {
+		headers[name] = packedAhead(headers[name])
+	}
 	for _, name := range append(doca.System, "stdint.h", "stddef.h") {
 		headers[name] = ""
 	}
-	return native.NVRTCSource{What: s.Title, Text: fmt.Sprintf("%s%s#line %d %q\n%s\n", deviceHeader, typesHeader, s.Line, s.File, s.Text), Name: s.File,
-		Entry: s.Entry, Options: []string{fmt.Sprintf("--gpu-architecture=compute_%d", arch), standard}, Headers: headers}
+	return native.NVRTCSource{What: s.Title, Text: fmt.Sprintf("%s%s#line %d %q\n%s\n", deviceHeader, typesHeader, s.Line, s.File, packedAhead(s.Text)), Name: s.File,
+		Entry: s.Entry, Options: []string{fmt.Sprintf("--gpu-architecture=compute_%d", arch), standard,
+			"--device-as-default-execution-space"}, Headers: headers} // as compilers for the host: headers of samples declare functions of the host
 }
 
 // target returns the compute capability to compile for and the version of NVRTC.

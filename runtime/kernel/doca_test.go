@@ -10,6 +10,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/kernel/doca"
+	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
 func callsFile(t *testing.T) string {
@@ -134,6 +135,36 @@ __global__ void last(int *out) { *out = __LINE__; }
 	s.Entry = "none<1>"
 	if _, err := Build(s); err == nil || !strings.Contains(err.Error(), "has no kernel 'none<1>'; it has k, last") {
 		t.Error(err)
+	}
+}
+
+// TestHostHeader: a source may share a header with its program, which declares functions of the host, and packs structures.
+func TestHostHeader(t *testing.T) {
+	cacheHere(t)
+	s := onHost(tree.Read(t, "tests/gpunetio/testdata/gn_doca_sample.cu"))
+	s.FindHeaders([]string{filepath.Join(tree.Root, "tests/gpunetio/testdata")})
+	out := array(t, "host", "int32", native.HostGPU, 0)
+	launch(t, build(t, s), 1, 1, out)
+	if got, _ := out.Get(0); got != int64(23) {
+		t.Error(got)
+	}
+}
+
+// TestPackedAhead: the attribute moves in front of the structure's name, lines stay, and braces in comments and strings do not count.
+func TestPackedAhead(t *testing.T) {
+	for text, want := range map[string]string{
+		"struct a { int b; } __attribute__((packed));":                                         "struct __attribute__((packed)) a { int b; } ;",
+		"typedef union\n{ /* } */ int b; }\n__attribute__((__packed__\n)) c;":                  "typedef union __attribute__((packed))\n{ /* } */ int b; }\n\n c;",
+		"struct a { struct { int b; } __attribute__((packed)) c; } __attribute__((packed)) d;": "struct __attribute__((packed)) a { struct __attribute__((packed)) { int b; }  c; }  d;",
+		"struct a { int b __attribute__((packed)); };":                                         "struct a { int b __attribute__((packed)); };",
+		"// struct a { } __attribute__((packed))\nint f(void) { return 1; }":                   "// struct a { } __attribute__((packed))\nint f(void) { return 1; }",
+		"enum a { b } __attribute__((packed));":                                                "enum a { b } __attribute__((packed));",
+		"} __attribute__((packed));":                                                           "} __attribute__((packed));",
+		"struct a { int b; } __attribute__((packed)) __attribute__((may_alias));":              "struct __attribute__((packed)) a { int b; }  __attribute__((may_alias));",
+	} {
+		if got := packedAhead(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -22,15 +22,28 @@ var (
 // headers returns the texts of the headers available to the source, by name: none unless it includes a ring header, and its own.
 func (s *Source) headers() map[string]string {
 	headers := map[string]string{}
-	if included.MatchString(s.Text) {
+	if s.names(included) {
 		headers = native.KernelHeaders()
 	}
-	if docaNamed.MatchString(s.Text) {
+	if s.names(docaNamed) {
 		doca.AddHeaders(headers)
 	}
 	maps.Copy(headers, s.Own)
 	return headers
 }
+
+// anywhere reports whether a pattern matches in the source or in one of its own headers.
+func (s *Source) anywhere(pattern *regexp.Regexp, text func(string) string) bool {
+	for _, header := range s.Own {
+		if pattern.MatchString(text(header)) {
+			return true
+		}
+	}
+	return pattern.MatchString(text(s.Text))
+}
+
+// names reports whether the source or one of its own headers has such an include.
+func (s *Source) names(include *regexp.Regexp) bool { return s.anywhere(include, strings.Clone) }
 
 // hostHeaders returns them as the host's compiler gets them.
 func (s *Source) hostHeaders() map[string]string {

@@ -32,10 +32,10 @@ func (s *Source) hostText(params []declared, plain bool) string {
 		text = externC.ReplaceAllString(text, `         `)
 	}
 	fibers, rings := 0, 0
-	if included.MatchString(text) {
+	if s.names(included) {
 		rings = 1
 	}
-	if rings == 1 || barriers.MatchString(blank(text)) {
+	if rings == 1 || s.anywhere(barriers, blank) {
 		fibers = 1
 	}
 	var b strings.Builder

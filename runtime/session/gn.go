@@ -97,6 +97,16 @@ func (s *Session) objects(o PersistentOptions) (list []native.GNObject, first ma
 	return list, first, nil
 }
 
+// exits reports whether an argument is the kernel's exit flag.
+func (o PersistentOptions) exits() bool {
+	for _, a := range o.ObjectArgs {
+		if a.Exit {
+			return true
+		}
+	}
+	return false
+}
+
 // buffers returns the object of an array of buffers.
 func (s *Session) buffers(o PersistentOptions, a KernelObject) (b native.GNObject, err error) {
 	b = native.GNObject{Offset: a.Offset, Bytes: a.Bytes, Count: a.Count}
@@ -241,7 +251,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
 	}
 	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
-		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Writers: writers, Objects: objects, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers,
+		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Writers: writers, Objects: objects, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers, Exits: o.exits(),
 		SilenceNS: int64(o.Timeout), Restarts: o.Restarts}
 	if o.Conn != nil {
 		conf.Conn = o.Conn.id

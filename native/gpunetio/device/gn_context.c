@@ -177,6 +177,7 @@ static uint64_t lay(uint8_t *block, const gn_context_conf *conf) {
     p.n_objects = conf->n_objects;
     p.start_ns = conf->start_ns;
     p.limit_ns = conf->limit_ns;
+    p.exits = conf->exits;
     uint64_t end = 0;
     take(&end, sizeof p);
     p.proxy = p.proxy_source = take(&end, sizeof(gn_proxy_words));

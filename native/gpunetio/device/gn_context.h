@@ -29,6 +29,7 @@ typedef struct gn_context_conf {
     const gn_object_conf *objects;
     uint32_t n_objects;
     uint64_t limit_ns; // default limit of waits
+    bool exits;        // gn_context.exits
     uint64_t start_ns; // the session's start in ns since 1970
     uint64_t epoch;    // life of the context, from 1: incremented each time a kernel is restarted
 } gn_context_conf;

@@ -183,7 +183,7 @@ typedef struct gn_context { // 256 B, at the start of the block
     gn_u64 limit_ns;              // default limit of waits
     gn_u64 objects;               // gn_object[n_objects]
     gn_u64 start_ns;              // the session's start in ns since 1970
-    gn_u32 n_objects, spare32;
+    gn_u32 n_objects, exits;      // exits: the kernel reads the word `abort` itself, as its exit flag
     gn_u64 spare[17];
 } gn_context;
 

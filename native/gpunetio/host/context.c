@@ -369,6 +369,7 @@ int dqi_gn_write_block(dq_gn *g, dq_diag *diag) {
                                 .objects = objects,
                                 .n_objects = conf->n_objects,
                                 .limit_ns = conf->limit_ns,
+                                .exits = conf->exits,
                                 .start_ns = (uint64_t)dq_start_ns(g->session),
                                 .epoch = 1};
     int err = make_objects(g, objects, diag);

@@ -50,6 +50,7 @@ typedef struct dq_gn_conf {
     uint32_t n_objects;
     int32_t policy;    // dq_policy of full receive rings
     uint64_t limit_ns; // default limit of the kernel's waits
+    bool exits;        // the kernel has the word of dq_gn_abort_at as its exit flag
     bool timers;       // record histograms of operation times
     uint64_t first;    // initial ticket of all rings: 0 except in tests
     // for a kernel in its own process

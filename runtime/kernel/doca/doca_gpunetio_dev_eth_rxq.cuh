@@ -77,7 +77,8 @@ GN_FN void doca_attributes(const gn_rx *q, gn_u64 start_ns, gn_u64 first, gn_u32
 }
 
 // Receives up to max_pkt_num packets, at most half a ring; 0: half a ring. timeout_ns 0: the context's limit.
-// On timeout returns SUCCESS with *out_pkt_num 0. out_attr may be NULL.
+// On timeout returns SUCCESS with *out_pkt_num 0, and so it does in a kernel with an exit flag when that is
+// set: the kernel reads it next. out_attr may be NULL.
 template <doca_gpu_dev_eth_exec_scope exec_scope = DOCA_GPUNETIO_ETH_EXEC_SCOPE_THREAD,
           doca_gpu_dev_eth_mcst_mode mcst_mode = DOCA_GPUNETIO_ETH_MCST_DISABLED,
           doca_gpu_dev_eth_nic_handler nic_handler = DOCA_GPUNETIO_ETH_NIC_HANDLER_AUTO,
@@ -101,7 +102,8 @@ GN_FN doca_error_t doca_gpu_dev_eth_rxq_recv(doca_gpu_eth_rxq *rxq, uint32_t max
     *out_first_pkt_idx = first;
     *out_pkt_num = n;
     gn_sync(scope);
-    return err == GN_TIMEOUT || err == GN_AGAIN ? DOCA_SUCCESS : doca_error_of(err);
+    const bool leaves = err == GN_ABORTED && ((const gn_context *)r.q.s.context)->exits;
+    return err == GN_TIMEOUT || err == GN_AGAIN || leaves ? DOCA_SUCCESS : doca_error_of(err);
 }
 
 #define DOCA_RECV(name, scope)                                                                               \

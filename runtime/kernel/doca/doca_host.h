@@ -9,7 +9,7 @@
 #include "doca_log.h"
 
 typedef struct CUstream_st *cudaStream_t;
-typedef int cudaError_t;
+#define cudaError_t int // NVRTC has a type of this name of its own
 #define cudaSuccess 0
 
 #define DOCA_DEVINFO_PCI_ADDR_SIZE   16

@@ -88,8 +88,8 @@ __global__ void receive(struct doca_gpu_eth_rxq *rxq, uint32_t *exit_flag, uint6
     __shared__ uint64_t first;
     __shared__ uint32_t n;
     while (DOCA_GPUNETIO_VOLATILE(*exit_flag) == 0) {
-        if (doca_gpu_dev_eth_rxq_recv<scope>(rxq, 0, 500000, &first, &n, NULL) != DOCA_SUCCESS) break;
-        if (threadIdx.x == 0) packets[0] += n;
+        doca_error_t result = doca_gpu_dev_eth_rxq_recv<scope>(rxq, 0, 500000, &first, &n, NULL);
+        if (threadIdx.x == 0) packets[0] += result == DOCA_SUCCESS ? n : 1000000;
         __syncthreads();
     }
 }
