@@ -147,6 +147,8 @@ static int start_one(const char *name, const dqi_worker_message *first, dqi_work
     bool received = dqi_worker_send(w, first) && dqi_worker_hear(w, READY_MS, word, &ended);
     if (received && word->is == DQ_OK) return DQ_OK;
     dqi_worker_end(w, received ? NULL : word);
+    if (!received && !ended)
+        snprintf(word->text, sizeof word->text, "its worker was not ready after %d s", READY_MS / 1000);
     return received ? word->is : DQ_GENERIC_FAILURE;
 }
 

@@ -13,14 +13,15 @@ static const char *const faults[GN_FAULTS] = {
 
 const char *gn_fault_name(int fault) { return fault >= 0 && fault < GN_FAULTS ? faults[fault] : NULL; }
 
-// Per operation: bits that must be 0 in words 1 to 7, regardless of flags; allowed flags.
+// Per operation: bits that must be 0 in each word, regardless of flags; allowed flags.
+#define OFF0(words)   ((words)&1 ? 0xffff00000000ull : 0xffffffffffffull)
 #define OFF(words, k) ((words) >> (k)&1 ? GN_LAP : ~0ull)
 static const struct {
-    gn_u64 off[GN_TX_WORDS - 1];
+    gn_u64 off[GN_TX_WORDS];
     gn_u32 flags;
 } ops[GN_OPS] = {
 #define X(id, name, words, flags, what)                                                                      \
-    [GN_OP_##id] = {{OFF(words, 1), OFF(words, 2), OFF(words, 3), OFF(words, 4), OFF(words, 5),              \
+    [GN_OP_##id] = {{OFF0(words), OFF(words, 1), OFF(words, 2), OFF(words, 3), OFF(words, 4), OFF(words, 5), \
                      OFF(words, 6), OFF(words, 7)},                                                          \
                     flags},
     GN_OP_ROWS(X)
@@ -35,10 +36,9 @@ static gn_u64 stray_inline(const gn_u64 w[GN_TX_WORDS], gn_u32 flags) {
 
 // Returns the bits set in words of this operation with these flags that must be 0.
 static gn_u64 stray(const gn_u64 w[GN_TX_WORDS], gn_u32 op, gn_u32 flags) {
-    bool no_bytes = op == GN_OP_NOP || op == GN_OP_ADD || op == GN_OP_CAS || op == GN_OP_WAIT;
-    gn_u64 bits = w[0] & (no_bytes ? 0xffffffffffffull : 0xffff00000000ull);
-    for (int k = 1; k < GN_TX_WORDS; k++)
-        bits |= w[k] & ops[op].off[k - 1];
+    gn_u64 bits = 0;
+    for (int k = 0; k < GN_TX_WORDS; k++)
+        bits |= w[k] & ops[op].off[k];
     switch (op) {
     case GN_OP_SEND:
         bits |= flags & GN_IMM ? w[4] >> 32 : w[4];
@@ -65,6 +65,21 @@ static void decode_inline(const gn_u64 *w, gn_u8 *data) {
         data[k] = (uint8_t)(w[places[k / 7]] >> k % 7 * 8);
 }
 
+// Returns bit 63 of a word, which stands in a flag.
+static gn_u64 top(gn_u32 flags, gn_u32 flag) { return flags & flag ? GN_LAP : 0; }
+
+static void decode_rest(const gn_u64 *w, gn_desc *d) {
+    if (d->op == GN_OP_SEND || d->op == GN_OP_FILE || d->op == GN_OP_WAIT) {
+        d->conn = (gn_u32)w[3];
+        d->time = w[2];
+        d->bytes2 = (gn_u32)w[5];
+        d->from2 = w[6];
+    } else if (d->flags & GN_SPLIT) {
+        d->bytes2 = (gn_u32)w[2];
+        d->from2 = w[6];
+    }
+}
+
 static void decode(const gn_u64 *w, gn_desc *d) {
     d->op = (gn_u32)(w[0] >> 56);
     d->flags = (gn_u32)(w[0] >> 48) & 0xff;
@@ -73,15 +88,12 @@ static void decode(const gn_u64 *w, gn_desc *d) {
     d->to = w[3];
     d->signal = w[4];
     d->imm = (gn_u32)w[4];
-    d->operand = w[5] | (gn_u64)(d->flags & GN_TOP ? 1 : 0) << 63;
+    d->operand = w[5] | top(d->flags, GN_TOP);
+    d->compare = w[1] | top(d->flags, GN_COMPARED);
     d->result = w[6];
-    bool packet = d->op == GN_OP_SEND || d->op == GN_OP_FILE;
-    bool split = d->flags & GN_SPLIT;
-    d->compare = w[1] | (gn_u64)(d->flags & GN_COMPARED ? 1 : 0) << 63;
-    d->conn = packet || d->op == GN_OP_WAIT ? (gn_u32)w[3] : 0;
-    d->time = packet ? w[2] : 0;
-    d->bytes2 = packet ? (gn_u32)w[5] : split ? (gn_u32)w[2] : 0;
-    d->from2 = packet || split ? w[6] : 0;
+    d->conn = d->bytes2 = 0;
+    d->time = d->from2 = 0;
+    decode_rest(w, d);
     if (d->flags & GN_INLINE) decode_inline(w, d->data);
 }
 
@@ -147,14 +159,19 @@ static int check_add(const gn_given *g, const gn_desc *d) {
     return fault == GN_FAULT_NONE && d->flags & GN_RESULT ? check_word(g, d->result, GN_WRITE) : fault;
 }
 
+// Whether a put has flags that exclude each other. Other operations do not allow both of any such pair.
+static bool is_mixed(gn_u32 flags) {
+    return (flags & (GN_SIGNAL | GN_TOP)) == GN_TOP ||
+           (flags & (GN_INLINE | GN_SPLIT)) == (GN_INLINE | GN_SPLIT) ||
+           (flags & (GN_IMM | GN_SIGNAL)) == (GN_IMM | GN_SIGNAL);
+}
+
 int gn_check(const gn_u64 w[GN_TX_WORDS], gn_u64 ticket, const gn_given *g, gn_desc *out) {
     gn_u32 op = (gn_u32)(w[0] >> 56), flags = (gn_u32)(w[0] >> 48) & 0xff;
     decode(w, out);
     if (op >= GN_OPS || !(g->ops >> op & 1)) return GN_FAULT_OP;
     if (flags & ~ops[op].flags) return GN_FAULT_FLAGS;
-    if (op == GN_OP_PUT && (flags & (GN_SIGNAL | GN_TOP)) == GN_TOP) return GN_FAULT_FLAGS;
-    if ((flags & (GN_INLINE | GN_SPLIT)) == (GN_INLINE | GN_SPLIT)) return GN_FAULT_FLAGS;
-    if ((flags & (GN_IMM | GN_SIGNAL)) == (GN_IMM | GN_SIGNAL)) return GN_FAULT_FLAGS;
+    if (op == GN_OP_PUT && is_mixed(flags)) return GN_FAULT_FLAGS;
     if (stray(w, op, flags)) return GN_FAULT_WORDS;
     if (w[GN_TX_WORDS - 1] != (ticket & ~GN_LAP)) return GN_FAULT_TICKET;
     switch (op) {

@@ -28,18 +28,18 @@ enum gn_flags {
     GN_COMPARED = 64, // cas: bit 63 of the compared value
 };
 
-// X(NAME, name, words: bit k: word k may be used; allowed flags, description).
+// X(NAME, name, words: bit k: word k may be used, bit 0: bytes in word 0; allowed flags, description).
 #define GN_OP_ROWS(X)                                                                                        \
-    X(NOP, "nop", 0x81, 0, "nothing: a ticket that isn't needed after all")                                  \
+    X(NOP, "nop", 0x80, 0, "nothing: a ticket that isn't needed after all")                                  \
     X(SEND, "send", 0xff, GN_SPLIT | GN_IMM, "sends a packet of one or two segments, at a time, to a peer")  \
     X(PUT, "put", 0xff, GN_INLINE | GN_SIGNAL | GN_TOP | GN_SPLIT | GN_IMM,                                  \
       "bytes to a remote region, and a signal or a packet without bytes")                                    \
     X(GET, "get", 0xcf, GN_SPLIT, "bytes from a remote region")                                              \
-    X(ADD, "add", 0xf1, GN_RESULT | GN_TOP, "adds to 64 bits of a remote region: a signal, fetch-and-add")   \
+    X(ADD, "add", 0xf0, GN_RESULT | GN_TOP, "adds to 64 bits of a remote region: a signal, fetch-and-add")   \
     X(COPY, "copy", 0x8b, 0, "bytes from one of the context's regions to another")                           \
     X(FILE, "file", 0x8b, 0, "bytes to a writer of the context, behind what its file has")                   \
-    X(CAS, "cas", 0xf3, GN_RESULT | GN_TOP | GN_COMPARED, "compares 64 bits of a remote region, and swaps")  \
-    X(WAIT, "wait", 0x8b, 0, "waits until a ticket of a ring of the context has completed")
+    X(CAS, "cas", 0xf2, GN_RESULT | GN_TOP | GN_COMPARED, "compares 64 bits of a remote region, and swaps")  \
+    X(WAIT, "wait", 0x8a, 0, "waits until a ticket of a ring of the context has completed")
 
 enum gn_op {
 #define X(id, ...) GN_OP_##id,

@@ -228,8 +228,9 @@ static bool take_send(dqi_gn_tx *t, dq_burst **b, const gn_desc *d) {
 
 // Whether the queue's engine carries the descriptor's immediate value, if it has one.
 static bool carries(const dqi_gn_tx *t, const gn_desc *d) {
+    if (!(d->flags & GN_IMM)) return true;
     bool (*does)(const dq_queue *, uint32_t) = t->queue->iface->ops->carries_imm;
-    return !(d->flags & GN_IMM) || (does && does(t->queue, d->imm));
+    return does && does(t->queue, d->imm);
 }
 
 // Adds the packet without bytes of a put with an immediate value to *b, which has room.
@@ -338,10 +339,9 @@ static int take_slot(dqi_gn_tx *t, const gn_desc *d, bool alone, dq_burst **b, b
 }
 
 // Returns a gn_fault. After an error entries in mlx5's format are dropped: FLUSHED.
-static int check_slot(dqi_gn_tx *t, const gn_u64 *words, uint64_t ticket, gn_desc *d) {
-    const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
-    return t->mlx5.completions ? gn_mlx5_take(&t->mlx5, t->slots->w, ticket, &given, d)
-                               : gn_check(words, ticket, &given, d);
+static int check_slot(dqi_gn_tx *t, const gn_u64 *words, uint64_t ticket, const gn_given *given, gn_desc *d) {
+    return t->mlx5.completions ? gn_mlx5_take(&t->mlx5, t->slots->w, ticket, given, d)
+                               : gn_check(words, ticket, given, d);
 }
 
 // Whether no further slot is taken with what was: an operation begins alone. A failed packet of mlx5's format
@@ -353,6 +353,7 @@ static bool is_full(const dqi_gn_tx *t, const dq_burst *b) {
 // Processes slots from `accepted` on, up to a full burst or an operation, which becomes `next`. Returns false
 // if there are none.
 static bool take_slots(dqi_gn_tx *t) {
+    const gn_given given = {t->gn->regions, t->gn->n_regions, t->ops, t->most};
     uint64_t from = atomic_load_explicit(&t->accepted, memory_order_relaxed), at = from;
     dq_burst *b = NULL;
     bool more = true;
@@ -360,7 +361,7 @@ static bool take_slots(dqi_gn_tx *t) {
     for (gn_u64 words[GN_TX_WORDS];
          more && !is_full(t, b) && at - from < t->queue->conf.batch_size && dqi_gn_tx_posted(t, at, words);) {
         gn_desc d;
-        int fault = check_slot(t, words, at, &d);
+        int fault = check_slot(t, words, at, &given, &d);
         if (fault == GN_FAULT_NONE)
             fault = t->unmet && d.op ? GN_FAULT_WAIT : take_slot(t, &d, at == from, &b, &more);
         if (fault != GN_FAULT_NONE) dqi_add(&t->c.in, 1), refuse_slot(t, fault, at, &d);
