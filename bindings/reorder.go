@@ -142,9 +142,6 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 	return types
 }
 
-// vlbi are the levels of 2-bit samples of VLBI, in units of the standard deviation.
-var vlbi = []float64{-3.316505, -1, 1, 3.316505}
-
 // levels reads the value of each code: a list, or "vlbi".
 func (o *options) levels() (levels []float64) {
 	switch v := o.Get("levels").(type) {
@@ -152,7 +149,7 @@ func (o *options) levels() (levels []float64) {
 		return nil
 	case lua.LString:
 		if v == "vlbi" {
-			return vlbi
+			return luaformat.VLBI[1]
 		}
 	case *lua.LTable:
 		for i := 1; i <= v.Len(); i++ {

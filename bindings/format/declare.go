@@ -18,7 +18,7 @@ import (
 
 // Keys of the tables that declare formats, fields, parts and lists.
 var (
-	formatKeys = []string{"data", "document", "endian", "ethertype", "layer", "lsb0", "name", "payload", "sequence", "struct", "title", "udp_port", "vectors", "where"}
+	formatKeys = []string{"data", "document", "endian", "ethertype", "layer", "lsb0", "name", "payload", "samples", "sequence", "struct", "title", "udp_port", "vectors", "where"}
 	fieldKeys  = []string{"at", "base", "bits", "const", "doc", "endian", "is", "offset", "reserved", "scale", "signed", "unit", "values", "when"}
 	partKeys   = []string{"when"}
 	seqKeys    = []string{"per", "place"}
@@ -116,6 +116,9 @@ func (d *declaration) head(t *lua.LTable) error {
 		return err
 	}
 	if err := d.sequence(t.RawGetString("sequence")); err != nil {
+		return err
+	}
+	if err := d.samples(t.RawGetString("samples")); err != nil {
 		return err
 	}
 	for key, to := range map[string]*int{"udp_port": &s.UDPPort, "ethertype": &s.Ethertype} {

@@ -34,6 +34,10 @@ var Options = format.Options{
 		}
 		return ""
 	},
+	Sample: func(name string) (format.SampleType, error) {
+		t, err := session.ParseSample(name)
+		return format.SampleType{Bits: t.Bits(), Complex: t.Complex()}, err
+	},
 }
 
 // templateOptions returns the option names of q:template.

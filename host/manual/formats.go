@@ -59,10 +59,29 @@ func formatParts() []Part {
 			{"`sequence`", "a field, or `{ FIELD, per = { FIELD, … }, place = TEXT }`", "counts packets of the stream: the `sequence_number` of `s:reorder` beside " +
 				"`packets_per_batch`; with `per` it begins again for each value of these fields, and `s:reorder` refuses it and shows `place`, options that place such packets"},
 			{"`payload`", "a number as text", "bytes of the payload behind the header; without it all that is there"},
+			{"`samples`", "a table", "what the payload's samples are, see below"},
 			{"`udp_port`, `ethertype`", "a number", "where dissectors look for it; of layer `network` the type that templates send"},
 			{"`vectors`", "a list", "packets, `{ hex = \"…\", FIELD = value, … }`, which are decoded and encoded when the format is declared"},
 		}}},
 		{Words: "Beside the fields, texts know `header_bytes` and `payload_bytes`."},
+		{Head: "samples"},
+		{Words: "`samples` describes the numbers in the payload, for `b:samples` and for `data_types` without `input_type`. Types are those of [samples](samples.md). " +
+			"The other keys take a number, or a text over the packet's fields such as `\"2 ^ -gain\"`. Texts also know `header_bytes` and `payload_bytes`."},
+		{Table: &Table{[]string{"key of samples", "takes", "what it does"}, [][]string{
+			{"`type`", "a type, `{ of = TEXT, [0] = TYPE, … }` or `{ from = FORMAT }`", "the type of all packets; the type with the number of the text; or the type " +
+				"in packets of another format, such as context packets, of the same stream. Samples of a packet whose number is not listed are not converted; " +
+				"`b:samples` counts the packet in `raw`"},
+			{"`complex`", "a field", "1: the samples are complex, and the type gets a `c` in front; 0: they are real; other values are as a number that is not listed"},
+			{"`count`", "a number", "samples in the packet, a complex one counts once; without it all that the payload has"},
+			{"`shape`", "a list of numbers", "dimensions of a packet's samples, the outermost first; one can be `\"*\"`, which has what the others leave"},
+			{"`levels`", "a list, or `vlbi`", "the value of each code, for types with as many codes; `vlbi` has those of 1-bit and 2-bit VLBI data"},
+			{"`scale`, `offset`", "a number", "the value is (v + offset) * scale; `scale = \"full\"` makes the full scale 1"},
+			{"`rate`", "a number", "samples per second"},
+			{"`frequency`", "a number", "of the middle of the band, in Hz"},
+			{"`time`", "a number", "of the packet's first sample, in s"},
+		}}},
+		{Words: "A packet can lack a field that `type`, `rate`, `frequency`, `scale` or `offset` needs. Then the last packet of its stream before it in the burst counts. " +
+			"Packets with the same values of the fields of `per` are a stream."},
 		{Head: "the library"},
 		{Words: "Formats that come with the program, each in a file of `stdlib/formats`:"},
 	}

@@ -14,6 +14,7 @@ import (
 type Options struct {
 	Known    func(name string) bool   // reports whether name is a field of every packet
 	Reserved func(name string) string // returns why a field cannot have this name; empty if it can
+	Sample   func(name string) (SampleType, error)
 }
 
 const (
@@ -91,6 +92,9 @@ func (c *compiler) head() (err error) {
 	}
 	if err == nil {
 		c.f.data, err = c.text(Row{}, "data", s.Data, true)
+	}
+	if err == nil {
+		err = c.samples()
 	}
 	return err
 }

@@ -10,16 +10,17 @@ import (
 
 // A Format is a checked packet header.
 type Format struct {
-	Spec   Spec
-	Fields []*Field // in order, including those of groups
-	Lists  []*List
-	byName map[string]*Field
-	items  map[string]item
-	where  *expr.Expr
-	length *expr.Expr // of the payload; nil: the rest of the packet
-	data   *expr.Expr // selects packets that carry data; nil: all
-	header place      // end of the header
-	checks []expr.Check
+	Spec    Spec
+	Fields  []*Field // in order, including those of groups
+	Lists   []*List
+	byName  map[string]*Field
+	items   map[string]item
+	where   *expr.Expr
+	length  *expr.Expr   // of the payload; nil: the rest of the packet
+	data    *expr.Expr   // selects packets that carry data; nil: all
+	samples *sampleTexts // nil: none
+	header  place        // end of the header
+	checks  []expr.Check
 }
 
 // A place is a position in bits from the start of the header.

@@ -160,6 +160,7 @@ func (f *Format) Head() []string {
 	if s.Data != "" {
 		text = append(text, "Packets carry data where `"+s.Data+"`.")
 	}
+	text = append(text, s.Samples.sentences()...)
 	if len(s.Per) > 0 {
 		text = append(text, fmt.Sprintf("`%s` begins again for each `%s`.", s.Sequence, strings.Join(s.Per, "`, `")))
 	} else if s.Sequence != "" {

@@ -73,6 +73,7 @@ type Spec struct {
 	Place     string   // options of a reorder stage for such packets, an example as text
 	Data      string   // condition: false for packets that carry no data
 	Payload   string   // length of the payload in bytes, a number as text; empty: the rest of the packet
+	Samples   *Samples // nil: none
 	UDPPort   int      // port that dissectors register for; 0: none
 	Ethertype int
 	Rows      []Row

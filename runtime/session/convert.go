@@ -133,3 +133,9 @@ func (d *DataTypes) Check() error {
 
 // IsSample reports whether the input has a name of a type of samples, which includes the byte order.
 func (d *DataTypes) IsSample() bool { return !slices.Contains(schema.InputTypes, d.Input) }
+
+// SampleType is a type of samples.
+type SampleType = native.Sample
+
+// ParseSample returns the type of samples of that name or alias.
+func ParseSample(name string) (SampleType, error) { return native.ParseSample(name) }

@@ -5,6 +5,7 @@ return {
   document = "bifrost, src/formats/chips.hpp",
   sequence = { "seq", per = { "roach", "subband" },
     place = 'batch = "(seq - 1) // 10", slot = "(seq - 1) % 10 * 2 + roach - 1", slots = 20, source = "roach"' },
+  samples = { type = "ci4", shape = { "nchan", "*" } }, -- real part in the high half, as other CASPER boards; not in the header
   { "roach", 8, "board, from 1" },
   { "gbe", 8, "network interface of the board" },
   { "nchan", 8, "channels in this packet" },

@@ -6,6 +6,9 @@ return {
   endian = "little",
   sequence = { "packet_number", per = { "frame_number", "row", "column" },
     place = 'batch = "frame_number", slot = "row * 128 + packet_number", slots = 256, source = "row"' },
+  -- Jungfrau has the gain stage in bits 15 and 14. Eiger has 16 bits unless its dynamic range is set to 4, 8, 12 or 32, which is not in the header:
+  -- then give u8, u12.lsb or u32le. Descriptions of the order of its 4-bit data differ: u4 or u4.lsb. Types of other detectors are not listed.
+  samples = { type = { of = "det_type", [1] = "u16le", [3] = "u16le" } },
   { "frame_number", 64 },
   { "exp_length", 32, "exposure", scale = 100, unit = "ns" },
   { "packet_number", 32, "which packet of the frame, from 0" },

@@ -5,6 +5,7 @@ return {
   document = "bifrost, src/formats/snap2.hpp",
   sequence = { "seq", per = { "chan_block_id", "pol0" },
     place = 'batch = "seq // 10", slot = "seq % 10 * 2 + pol0 // 64", slots = 20, source = "pol0"' },
+  samples = { type = "ci4", shape = { "nchan", "npol" } }, -- real part in the high half, as other CASPER boards; not in the header
   { "seq", 64, "counts spectra" },
   { "sync_time", 32, "when seq was 0, UTC", unit = "s" },
   { "npol", 16, "inputs in this packet" },

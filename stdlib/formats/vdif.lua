@@ -8,6 +8,9 @@ return {
     place = 'batch = "(seconds * 100 + frame) // 10", slot = "frame % 10 * 2 + thread", slots = 20, source = "thread"' },
   data = "invalid == 0",
   payload = "frame_length * 8 - header_bytes",
+  -- Codes of 4 and 8 bits have no scale in the frame. Readers divide 4 bits by 2.95 and take (code - 127.5) / 35.5 of 8 bits.
+  samples = { type = { of = "bits_minus_1", [0] = "o1.lsb", [1] = "o2.lsb", [3] = "o4.lsb", [7] = "o8", [15] = "o16le", [31] = "o32le" }, complex = "complex",
+    levels = "vlbi", shape = { "*", "1 << log2_channels" } },
   { "seconds", 30, "since the reference epoch", unit = "s" },
   { "legacy", 1, "the header has 16 bytes" },
   { "invalid", 1, "the data are not valid" },

@@ -8,6 +8,7 @@ return {
   data = "packet_type < 2",
   udp_port = 4991,
   payload = "packet_words * 4 - header_bytes - has_trailer * 4",
+  samples = { type = { from = "vrt-context" } },
   { "packet_type", 4, values = { [0] = "data", [1] = "data_with_stream_id", [2] = "extension_data", [3] = "extension_data_with_stream_id",
     [4] = "context", [5] = "extension_context", [6] = "command", [7] = "extension_command" } },
   { "has_class_id", 1 },

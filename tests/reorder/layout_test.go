@@ -106,7 +106,7 @@ func vrtContext(packet []byte) map[string]uint64 {
 	out["indicators"] = next(4)
 	names := map[int]string{30: "reference_point", 29: "bandwidth", 28: "if_frequency", 27: "rf_frequency", 26: "rf_frequency_offset",
 		25: "if_band_offset", 24: "reference_level", 22: "over_range_count", 21: "sample_rate", 20: "time_adjustment", 19: "time_calibrated",
-		18: "temperature", 16: "state_events", 15: "payload_format"}
+		18: "temperature", 16: "state_events"}
 	signed := func(v uint64) uint64 { return uint64(int64(int16(v))) }
 	for bit := 30; bit >= 15; bit-- {
 		if out["indicators"]>>bit&1 == 0 {
@@ -125,9 +125,23 @@ func vrtContext(packet []byte) map[string]uint64 {
 			out["device_code"] = next(2)
 		case 30, 22, 19, 16:
 			out[names[bit]] = next(4)
+		case 15:
+			payloadFormat(out, next(8))
 		default:
 			out[names[bit]] = next(8)
 		}
 	}
 	return out
+}
+
+// payloadFormat adds the fields of a payload format to out, from the lowest bit on.
+func payloadFormat(out map[string]uint64, v uint64) {
+	for _, f := range []struct {
+		name string
+		bits int
+	}{{"vector_size", 16}, {"repeat_count", 16}, {"item_size", 6}, {"packing_field_size", 6}, {"item_fraction_size", 4}, {"channel_tag_size", 4},
+		{"event_tag_size", 3}, {"repeat_indicator", 1}, {"data_item_format", 5}, {"real_complex", 2}, {"packing_method", 1}} {
+		out[f.name] = v & (1<<f.bits - 1)
+		v >>= f.bits
+	}
 }
