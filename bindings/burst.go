@@ -177,6 +177,15 @@ var burstType = &typeDef{
 			> local times = b:rx_timestamps()
 			> local first = b:rx_timestamps("epoch")[1]
 			> if first then print(first.ns) end`},
+		{"samples", burstSamples, `- format? format | format_name: one that declares samples, which are behind its header
+			. type? string: a type of samples instead of that of the packets; without a format the payload has them
+			. packet? integer: of which packet, from 1; without it of all
+			. segment integer = 1: which segment has the samples, from 1
+			-> samples
+			The numbers in the payloads, converted by the type that the format declares or that a packet names. Packets without data, such as leaders and context packets,
+			have none, but name the type for the later packets of their stream in the burst.
+			> local x = b:samples(nil, { type = "ci8" })
+			> print(#x, x:power())`},
 		{"select", burstSelect, `- condition condition: which packets
 			- format? format | format_name: names for further fields
 			-> burst | failure

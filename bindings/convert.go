@@ -1,7 +1,14 @@
 package bindings
 
 import (
+	"fmt"
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+
 	luaformat "github.com/daqiri/daqiri-run/bindings/format"
+	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/samples"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
@@ -16,7 +23,7 @@ func sessionConvert(c *call) int {
 	at := opts.payloadPlace(f, 0)
 	st, err := o.s.Convert(opts.Str("name", ""), session.ConvertOptions{
 		MemoryRegion:      opts.Str("memory_region", ""),
-		Data:              *opts.dataTypes("data_types"),
+		Data:              *opts.dataTypes("data_types", f),
 		PayloadByteOffset: at.offset,
 		AtPayload:         at.payload,
 		Header:            at.header,
@@ -63,7 +70,8 @@ func sessionCopy(c *call) int {
 	o := selfSession(c)
 	opts := c.options(1)
 	opts.Need("memory_region")
-	at := opts.payloadPlace(opts.format(), 0)
+	f := opts.format()
+	at := opts.payloadPlace(f, 0)
 	if opts.Has("data_types") && (at.header != "" || at.length != "") {
 		opts.Wrong("format", "where its payload begins or ends, or whether it is data, depends on the packet, and a copy converts what is behind a header of one length: use s:convert")
 	}
@@ -74,8 +82,253 @@ func sessionCopy(c *call) int {
 		Policy:            opts.Policy(session.Drop),
 	}
 	if opts.Has("data_types") {
-		copied.Data = opts.dataTypes("data_types")
+		copied.Data = opts.dataTypes("data_types", f)
 	}
 	st, err := o.s.Copy(opts.Str("name", ""), copied)
 	return c.pushStage(st, o, err)
+}
+
+// ---- samples ------------------------------------------------------------------------------------------------
+
+var samplesType = &typeDef{
+	name: "samples",
+	self: "x",
+	doc: `samples
+		The numbers in the payloads of packets ('b:samples') or in an aggregate ('a.data:samples'), all of one type. They are a copy and outlive the burst; '#x'
+		is how many there are, a complex one counts once.`,
+	fields: []field{
+		{"complex", `-> boolean
+			Whether samples are complex.
+			> print(x.complex)`},
+		{"frequency", `-> number | nil, Hz
+			The middle of the band, as the format declares it for the first packet.
+			> print(x.frequency)`},
+		{"rate", `-> number | nil
+			Samples per second, as the format declares it for the first packet.
+			> print(x.rate)`},
+		{"raw", `-> integer
+			How many packets, or slots, have samples that are not here. Their type is unknown, or differs from that of the first packet, or they are not whole.
+			> print(x.raw)`},
+		{"shape", `-> integer[] | nil
+			The dimensions of the first packet's samples, the outermost first, as the format declares them.
+			> if x.shape then print(table.concat(x.shape, " x ")) end`},
+		{"time", `-> number | nil, s
+			The time of the first sample, as the format declares it for the first packet.
+			> print(x.time)`},
+		{"type", `-> string
+			The type: 'daqiri-run doc samples' describes the names.
+			> print(x.type)`},
+	},
+	get: func(rt *Runtime, _ *lua.LState, self any, key lua.LValue) lua.LValue {
+		x := self.(*samples.Samples)
+		switch key {
+		case lua.LString("complex"):
+			return lua.LBool(x.Type.Complex())
+		case lua.LString("frequency"):
+			return knownNumber(x.Frequency)
+		case lua.LString("rate"):
+			return knownNumber(x.Rate)
+		case lua.LString("raw"):
+			return lua.LNumber(x.Raw)
+		case lua.LString("shape"):
+			if x.Shape == nil {
+				return lua.LNil
+			}
+			return numberList(rt.root, x.Shape)
+		case lua.LString("time"):
+			return knownNumber(x.Time)
+		case lua.LString("type"):
+			return lua.LString(x.Type.String())
+		}
+		return nil
+	},
+	methods: []entry{
+		{"get", samplesGet, `- i integer: which sample, from 1
+			-> number: its value, the real part of a complex one
+			-> number | nil: the imaginary part of a complex one
+			The value of a sample: (v + offset) * scale, or that of its code's level.
+			> if #x > 0 then print(x:get(1)) end`},
+		{"histogram", samplesHistogram, `-> table: counts by code
+			How often each code is there, without those that are not: a code is the bits of an element as an unsigned number, and complex samples have two.
+			Types of up to 16 bits that are integers have codes.
+			> for code, n in pairs(x:histogram()) do print(code, n) end`},
+		{"mean", samplesMean, `-> number | nil: the real part of complex samples
+			-> number | nil: the imaginary part
+			The mean of the values; nil without samples.
+			> print(x:mean())`},
+		{"power", samplesPower, `-> number | nil
+			The mean of |x|^2; nil without samples.
+			> print(x:power())`},
+		{"spectrum", samplesSpectrum, `. points integer = 1024: of a block, a power of 2 from 2 to 65536
+			. window ` + row.OneOf(samples.Windows()) + ` = "` + samples.Windows()[0] + `": the shape of a block
+			. first integer = 1: the first sample of each packet, from 1
+			. step integer = 1: takes every so many samples, such as those of one channel
+			. continuous boolean = false: whether samples continue those of the packet before; otherwise no block has samples of two packets
+			-> table | nil: lists by frequency, 'levels', 'max' and 'frequencies', and 'blocks', 'peak', 'peak_frequency'; nil where there are fewer samples than a block has
+			The mean power of blocks of samples in dBFS: a complex tone, or a real sine, of full scale has 0. The full scale of floating-point numbers and levels is
+			1. Frequencies are in Hz if the rate is known, around 'frequency' if that is, otherwise in cycles per sample.
+			> local spectrum = x:spectrum{ points = 16 }
+			> if spectrum then print(spectrum.peak, spectrum.peak_frequency) end`},
+	},
+	meta: []entry{
+		{name: "__len", fn: func(c *call) int {
+			x, _ := row.Userdata[*samples.Samples](c.L.Get(1))
+			return c.Push(lua.LNumber(x.Len()))
+		}},
+		{name: "__tostring", fn: func(c *call) int {
+			x, _ := row.Userdata[*samples.Samples](c.L.Get(1))
+			return c.Push(lua.LString(fmt.Sprintf("%d samples of %s", x.Len(), x.Type)))
+		}},
+	},
+}
+
+// numberList returns a list of numbers.
+func numberList[T int | float64](L *lua.LState, values []T) *lua.LTable {
+	t := L.CreateTable(len(values), 0)
+	for _, v := range values {
+		t.Append(lua.LNumber(v))
+	}
+	return t
+}
+
+// knownNumber returns a number, nil for NaN.
+func knownNumber(v float64) lua.LValue {
+	if math.IsNaN(v) {
+		return lua.LNil
+	}
+	return lua.LNumber(v)
+}
+
+// pushParts returns the real part, and the imaginary part of complex samples; nil: NaN.
+func (c *call) pushParts(x *samples.Samples, re, im float64) int {
+	c.L.Push(knownNumber(re))
+	if !x.Type.Complex() {
+		return 1
+	}
+	c.L.Push(knownNumber(im))
+	return 2
+}
+
+func samplesGet(c *call) int {
+	x := receiver[*samples.Samples](c, "samples")
+	re, im := x.At(c.Index(1, "sample", x.Len()))
+	c.L.Push(lua.LNumber(re))
+	if !x.Type.Complex() {
+		return 1
+	}
+	c.L.Push(lua.LNumber(im))
+	return 2
+}
+
+func samplesMean(c *call) int {
+	x := receiver[*samples.Samples](c, "samples")
+	re, im := x.Mean()
+	return c.pushParts(x, re, im)
+}
+
+func samplesPower(c *call) int {
+	return c.Push(knownNumber(receiver[*samples.Samples](c, "samples").Power()))
+}
+
+func samplesHistogram(c *call) int {
+	counts, err := receiver[*samples.Samples](c, "samples").Histogram()
+	c.Check(err)
+	t := c.L.NewTable()
+	for code, n := range counts {
+		if n > 0 {
+			t.RawSetInt(code, lua.LNumber(n))
+		}
+	}
+	return c.Push(t)
+}
+
+func samplesSpectrum(c *call) int {
+	x := receiver[*samples.Samples](c, "samples")
+	o := c.options(1)
+	points := int(o.Whole("points", 1024, 2, 1<<16))
+	if points&(points-1) != 0 {
+		o.Wrong("points", "%d is not a valid number of points (expected a power of 2)", points)
+	}
+	s, err := x.Spectrum(samples.SpectrumOptions{Points: points, Window: o.choice("window", samples.Windows()...),
+		First: int(o.Whole("first", 1, 1, 1<<30)) - 1, Step: int(o.Whole("step", 1, 1, 1<<30)), Continuous: o.Bool("continuous", false)})
+	c.Check(err)
+	bin, peak, ok := s.Peak()
+	if !ok {
+		return c.Push(lua.LNil)
+	}
+	step := float64(o.Whole("step", 1, 1, 1<<30))
+	frequency := func(bin int) float64 { return x.Hertz(s.Frequency(bin) / step) }
+	frequencies := make([]float64, len(s.Average()))
+	for i := range frequencies {
+		frequencies[i] = frequency(i)
+	}
+	t := c.L.NewTable()
+	t.RawSetString("levels", numberList(c.L, s.Average()))
+	t.RawSetString("max", numberList(c.L, s.MaxHold()))
+	t.RawSetString("frequencies", numberList(c.L, frequencies))
+	t.RawSetString("blocks", lua.LNumber(s.Blocks))
+	t.RawSetString("peak", lua.LNumber(peak))
+	t.RawSetString("peak_frequency", lua.LNumber(frequency(bin)))
+	return c.Push(t)
+}
+
+// burstSamples implements b:samples(format, {type, packet, segment}).
+func burstSamples(c *call) int {
+	b := selfBurst(c)
+	f := c.formatArg(1)
+	o := c.options(2)
+	g := samples.Gatherer{Frames: b.b.Queue().Layer() == session.LayerFrame, Type: o.Str("type", "")}
+	if f != nil {
+		g.Format = f.Declared
+	}
+	if g.Format != nil && g.Format.Spec.Samples != nil && g.Format.Spec.Samples.From != "" {
+		g.Other = c.formatText(1, g.Format.Spec.Samples.From).Declared
+	}
+	if err := g.Check(); err != nil {
+		c.ArgError(1, "%v", err)
+	}
+	segment, from, to := int(o.Whole("segment", 1, 1, int64(b.b.Segments())))-1, 0, b.b.N()
+	if o.Has("packet") {
+		from = int(o.Whole("packet", 1, 1, int64(max(to, 1)))) - 1
+		to = min(from+1, to)
+	}
+	for i := from; i < to; i++ {
+		head := (&packet{of: b, i: i}).data(c.L)
+		c.Check(b.b.Beyond(segment))
+		var payload []byte
+		if segment > 0 {
+			payload = (&packet{of: b, i: i, seg: segment}).data(c.L)
+		}
+		c.Check(g.Packet(head, payload))
+	}
+	return c.Push(c.rt.newObject(g.Samples()))
+}
+
+// packetSamples implements p:samples(slot, {format, type}) of an aggregate's data.
+func packetSamples(c *call) int {
+	p := receiver[*packet](c, "packet")
+	data := p.data(c.L)
+	a, ok := p.of.b.Aggregate()
+	if !ok {
+		c.Raise("'samples' of a packet is for the data of aggregates: b:samples(format, { packet = %d }) has those of a packet", p.i+1)
+	}
+	c.Check(p.of.b.Beyond(p.seg))
+	o := c.options(2)
+	var declared *format.Format
+	if f := o.format(); f != nil {
+		declared = f.Declared
+	}
+	x, err := samples.OfType(o.Str("type", ""), a.Dtype, declared)
+	if err != nil {
+		c.ArgError(2, "%v", err)
+	}
+	from, to := 0, a.Slots
+	if c.Arg(1) != lua.LNil {
+		from = c.Index(1, "slot", a.Slots)
+		to = from + 1
+	}
+	for slot := from; slot < to; slot++ {
+		x.Slot(&a, data, slot)
+	}
+	return c.Push(c.rt.newObject(x.Samples))
 }

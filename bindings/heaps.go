@@ -26,7 +26,7 @@ func sessionHeaps(c *call) int {
 		Segment:        int(opts.Whole("segment", 1, 1, 4)) - 1,
 		Window:         int(opts.Whole("window", 0, 1, int64(session.MaxWindow))),
 		TimeoutNS:      opts.Whole("timeout_us", 0, 0, 1<<40) * 1000,
-		Fill:           opts.fill("fill"),
+		Fill:           opts.fill("fill", f),
 		DropIncomplete: opts.choice("missing_action", "passthrough", "drop") == "drop",
 		Policy:         opts.Policy(session.Drop),
 	}

@@ -60,6 +60,13 @@ var packetType = &typeDef{
 			- text string: what is written; all of it has to fit
 			Writes bytes.
 			> p:set_bytes(42, "hello")`},
+			{"samples", packetSamples, `- slot? integer: which slot, from 1; without it all
+			. format? format | format_name: one that declares the type of unconverted data
+			. type? string: a type of samples, where it is another one than that of the aggregate, such as '"cf32"' of converted complex samples
+			-> samples
+			Of an aggregate's data: the numbers of its slots. Slots of which a part is missing are not there; 'raw' counts them.
+			> local x = a.data:samples(1, { type = "i8" })
+			> print(#x, x.raw)`},
 			{"hex", packetHex, `- offset integer = 0, bytes: from the packet's start
 			- length? integer, bytes: by default all of the rest
 			-> string

@@ -39,7 +39,7 @@ type typeDef struct {
 
 // typeDefs lists every type, as modules lists every module.
 var typeDefs = []*typeDef{
-	sessionType, interfaceType, connectionType, queueType, stageType, burstType, packetType, columnType, templateType,
+	sessionType, interfaceType, connectionType, queueType, stageType, burstType, packetType, columnType, samplesType, templateType,
 	timerType, taskType, timeType, u64Type, opType, presenceType, formatType, leaseType, kernelType, semaphoreType, arrayType, streamType, controlType,
 }
 

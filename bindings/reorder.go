@@ -10,6 +10,7 @@ import (
 
 	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/samples"
 	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -29,11 +30,11 @@ func sessionReorder(c *call) int {
 		SlotBytes:      int(opts.Size("slot_bytes")),
 		PacketBytes:    int(opts.Size("packet_bytes")),
 		Segment:        int(opts.Whole("segment", 1, 1, 4)) - 1,
-		Data:           opts.dataTypes("data_types"),
+		Data:           opts.dataTypes("data_types", f),
 		FlowIDs:        opts.flowIDs("flow_ids"),
 		Window:         int(opts.Whole("window", 0, 1, int64(session.MaxWindow))),
 		TimeoutNS:      opts.Whole("timeout_us", 0, 0, 1<<40) * 1000,
-		Fill:           opts.fill("fill"),
+		Fill:           opts.fill("fill", f),
 		DropIncomplete: opts.choice("missing_action", "passthrough", "drop") == "drop",
 		WaitForOthers:  opts.choice("hand_over", "eager", "wait") == "wait",
 		Policy:         opts.Policy(session.Drop),
@@ -114,8 +115,9 @@ func (o *options) source(r *session.ReorderOptions) {
 	}
 }
 
-// dataTypes reads the element conversion: {input_type, output_type, endianness, scale, offset, levels}.
-func (o *options) dataTypes(key string) *session.DataTypes {
+// dataTypes reads the element conversion: {input_type, output_type, endianness, scale, offset, levels}. Without input_type the format f declares the
+// samples.
+func (o *options) dataTypes(key string, f *luaformat.Format) *session.DataTypes {
 	t, ok := o.Get(key).(*lua.LTable)
 	if !ok && o.Has(key) {
 		o.Wrong(key, "a table expected, got %s", row.Describe(o.Get(key)))
@@ -125,14 +127,17 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 	}
 	d := newOptions(o.c, o.Arg, t)
 	d.Allow([]string{"endianness", "input_type", "levels", "offset", "output_type", "scale"})
-	d.Need("input_type", "output_type")
-	types := &session.DataTypes{Input: d.Str("input_type", ""), Output: d.Str("output_type", ""),
-		Network: d.choice("endianness", "host", "network") == "network", Offset: d.Number("offset", 0), Levels: d.levels()}
-	if d.Get("scale") == lua.LString("full") {
-		types.FullScale = true
-	} else if types.Scale = d.Number("scale", 1); types.Scale == 0 {
-		d.Wrong("scale", "0 is not a valid scale (expected another number, or \"full\")")
+	d.Need("output_type")
+	types := &session.DataTypes{Output: d.Str("output_type", ""), Network: d.choice("endianness", "host", "network") == "network", Scale: 1}
+	if !d.Has("input_type") && f != nil && f.Declared != nil && f.Declared.Spec.Samples != nil {
+		if err := declaredTypes(types, f.Declared); err != nil {
+			o.Wrong(key, "%v", err)
+		}
+	} else {
+		d.Need("input_type")
+		types.Input = d.Str("input_type", "")
 	}
+	d.values(types)
 	if err := types.Check(); err != nil {
 		o.Wrong(key, "%v", err)
 	}
@@ -140,6 +145,37 @@ func (o *options) dataTypes(key string) *session.DataTypes {
 		d.Wrong("endianness", "the name %q includes the byte order", types.Input)
 	}
 	return types
+}
+
+// declaredTypes sets the input of a conversion to the samples that a format declares. Its error is that they depend on the packet.
+func declaredTypes(types *session.DataTypes, f *format.Format) (err error) {
+	declared := f.Spec.Samples
+	if why := declared.Varies(); why != "" {
+		return fmt.Errorf("format %s: %s: give input_type", f.Spec.Name, why)
+	}
+	types.Input, types.FullScale = declared.Type, declared.FullScale
+	if types.Scale, types.Offset, err = samples.Constants(f); err != nil {
+		return fmt.Errorf("%w: give input_type and scale", err)
+	}
+	t, err := session.ParseSample(declared.Type)
+	types.Levels = declared.LevelsOf(t.Bits())
+	return err
+}
+
+// values reads the scale, offset and levels that replace those of types.
+func (o *options) values(types *session.DataTypes) {
+	if o.Get("scale") == lua.LString("full") {
+		types.FullScale = true
+	} else if o.Has("scale") {
+		types.FullScale = false
+		if types.Scale = o.Number("scale", 1); types.Scale == 0 {
+			o.Wrong("scale", "0 is not a valid scale (expected another number, or \"full\")")
+		}
+	}
+	types.Offset = o.Number("offset", types.Offset)
+	if o.Has("levels") {
+		types.Levels = o.levels()
+	}
 }
 
 // levels reads the value of each code: a list, or "vlbi".
@@ -217,17 +253,28 @@ func (o *options) flowIDs(key string) []uint32 {
 	return ids
 }
 
-// fill reads the content of gaps: "zero", "keep", or a byte.
-func (o *options) fill(key string) int {
-	if v, ok := o.Get(key).(lua.LString); ok {
+// fill reads the content of gaps: "zero", "keep", or a byte. Zero is the code of 0 where a format declares offset-binary samples, unless they are
+// converted.
+func (o *options) fill(key string, f *luaformat.Format) int {
+	switch v := o.Get(key).(type) {
+	case *lua.LNilType:
+	case lua.LString:
 		if v == "keep" {
 			return session.FillKeep
-		} else if v == "zero" {
-			return 0
+		} else if v != "zero" {
+			o.Wrong(key, "'%s' is neither zero, keep, nor a byte", string(v))
 		}
-		o.Wrong(key, "'%s' is neither zero, keep, nor a byte", string(v))
+	default:
+		return int(o.Whole(key, 0, 0, 255))
 	}
-	return int(o.Whole(key, 0, 0, 255))
+	if f == nil || f.Declared == nil || f.Declared.Spec.Samples == nil || f.Declared.Spec.Samples.Varies() != "" || o.Has("data_types") {
+		return 0
+	}
+	t, err := session.ParseSample(f.Declared.Spec.Samples.Type)
+	if err != nil {
+		return 0
+	}
+	return t.ZeroByte()
 }
 
 // ---- fields of reordered bursts -----------------------------------------------------------------------------

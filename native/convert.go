@@ -138,3 +138,49 @@ func (s *Session) AddConvert(name string, conf ConvertConf) (Stage, error) {
 		return C.dq_stage_convert(s.c, n, &c, out, d)
 	})
 }
+
+// Elements returns the number of whole elements in n bytes, of both parts if complex.
+func (s Sample) Elements(n int) int { return int(C.dq_sample_elements(&s.c, C.uint64_t(n))) }
+
+// Bytes returns the number of bytes that n elements take.
+func (s Sample) Bytes(n int) int { return int(C.dq_sample_bytes(&s.c, C.uint64_t(n))) }
+
+// Counts reports whether Count knows the type: integers of up to 16 bits.
+func (s Sample) Counts() bool { return s.c.kind <= C.DQ_SAMPLE_OFFSET && s.c.bits <= 16 }
+
+// Integer reports whether elements are integers, and whether those are without sign.
+func (s Sample) Integer() (integer, unsigned bool) {
+	return s.c.kind <= C.DQ_SAMPLE_OFFSET, s.c.kind == C.DQ_SAMPLE_UNSIGNED
+}
+
+// ZeroByte returns the byte that fills elements whose value is 0: not 0 for offset binary of 1, 2, 4 and 8 bits. For other types of offset binary no byte
+// does, and it returns 0.
+func (s Sample) ZeroByte() int {
+	b := s.Bits()
+	if s.c.kind != C.DQ_SAMPLE_OFFSET || s.c.container != 0 || 8%b != 0 {
+		return 0
+	}
+	fill := 0
+	for at := b - 1; at < 8; at += b {
+		fill |= 1 << at
+	}
+	return fill
+}
+
+// Values writes the values of the first elements of src to out, (v + offset) * scale each. levels has the value of each code instead of v; nil: none.
+// Elements are whole groups for types of groups, and pairs for complex ones.
+func (s Sample) Values(out []float64, src []byte, scale, offset float64, levels []float64) {
+	if len(out) == 0 || s.Bytes(len(out)) > len(src) {
+		return
+	}
+	C.dq_sample_values(&s.c, C.double(scale), C.double(offset), (*C.double)(first(levels)), (*C.uint8_t)(&src[0]), C.uint64_t(len(out)),
+		(*C.double)(&out[0]))
+}
+
+// Count adds the codes of the first n elements of src to counts, which has an element per code. Its type is one that Counts.
+func (s Sample) Count(counts []uint64, src []byte, n int) {
+	if n == 0 || s.Bytes(n) > len(src) || len(counts) < 1<<s.Bits() {
+		return
+	}
+	C.dq_sample_count(&s.c, (*C.uint8_t)(&src[0]), C.uint64_t(n), (*C.uint64_t)(&counts[0]))
+}

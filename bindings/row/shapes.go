@@ -72,7 +72,7 @@ var shapes = []struct{ name, doc string }{
 		. endianness "big" | "little" = "big": little also for bits of a little-endian word
 		The place of a field without a name.
 		> print(b:column{ at = "payload", bit_offset = 0, bit_width = 32 }[1])`},
-	{"data_types", `. input_type string: a type of samples, such as '"u12.lsb"', '"ci16be"' or '"o4"', or ` + schema.JoinOr(schema.InputTypes) + `
+	{"data_types", `. input_type? string: by default what the option 'format' of the call declares, with its scale, offset and levels; a type of samples, such as '"u12.lsb"', '"ci16be"' or '"o4"', or ` + schema.JoinOr(schema.InputTypes) + `
 		. output_type ` + OneOf(schema.OutputTypes) + ` | string: or a short name, such as '"f32"', '"cf32"' or '"ci16"'; rounded to the nearest; fp16 ends in infinities, integers at their least and greatest values
 		. endianness "host" | "network" = "host": byte order of the input, unless 'input_type' names it
 		. scale number | "full" = 1: the value is (v + offset) * scale; '"full"' is 2^-(bits-1), of unsigned types 2^-bits
@@ -139,7 +139,7 @@ const (
 		. window? integer, batches: that are open at a time, 1 to 64; by default up to 4
 		. timeout_us integer = 0, us: time after its first packet at which a batch is handed over; 0: never
 		. hand_over "eager" | "wait" = "eager": with "wait" queues that are ahead wait for the others, at most 'timeout_us'
-		. fill "zero" | "keep" | integer = "zero": content of gaps: zeros, the earlier content of the buffer, or a byte
+		. fill "zero" | "keep" | integer = "zero": content of gaps: zeros, the earlier content of the buffer, or a byte. Where the format declares offset-binary samples, such as "o4", zeros are the code of 0, 0x88, unless samples are converted
 		. missing_action "passthrough" | "drop" = "passthrough": handling of incomplete batches
 		. policy policy = "drop": while no buffer is free
 		`
@@ -156,7 +156,7 @@ const (
 		. segment integer = 1: of split packets, the one with the payload, from 1
 		. window? integer, heaps: that are open at a time, 1 to 64; by default up to 4
 		. timeout_us integer = 0, us: time after its first packet at which a heap is handed over; 0: never
-		. fill "zero" | "keep" | integer = "zero": content of gaps: zeros, the earlier content of the buffer, or a byte
+		. fill "zero" | "keep" | integer = "zero": content of gaps: zeros, the earlier content of the buffer, or a byte. Where the format declares offset-binary samples, such as "o4", zeros are the code of 0, 0x88, unless samples are converted
 		. missing_action "passthrough" | "drop" = "passthrough": handling of incomplete heaps
 		. policy policy = "drop": while no buffer is free
 		`

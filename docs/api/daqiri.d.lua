@@ -81,7 +81,7 @@
 ---The types of payload elements before and after a conversion. daqiri-run doc samples describes the names.
 ---
 ---@class daqiri.data_types
----@field input_type string a type of samples, such as "u12.lsb", "ci16be" or "o4", or int4, int8, int16 or int32
+---@field input_type? string by default what the option format of the call declares, with its scale, offset and levels; a type of samples, such as "u12.lsb", "ci16be" or "o4", or int4, int8, int16 or int32
 ---@field output_type "fp16"|"bf16"|"fp32"|"fp64"|"int32"|"int16"|"int8"|string or a short name, such as "f32", "cf32" or "ci16"; rounded to the nearest; fp16 ends in infinities, integers at their least and greatest values
 ---@field endianness? "host"|"network" byte order of the input, unless input_type names it (default: "host")
 ---@field scale? number|"full" the value is (v + offset) * scale; "full" is 2^-(bits-1), of unsigned types 2^-bits (default: 1)
@@ -615,7 +615,7 @@ function bit.tohex(v) end
 ---@field segment? integer of split packets, the one with the payload, from 1 (default: 1)
 ---@field window? integer heaps: that are open at a time, 1 to 64; by default up to 4
 ---@field timeout_us? integer us: time after its first packet at which a heap is handed over; 0: never (default: 0)
----@field fill? "zero"|"keep"|integer content of gaps: zeros, the earlier content of the buffer, or a byte (default: "zero")
+---@field fill? "zero"|"keep"|integer content of gaps: zeros, the earlier content of the buffer, or a byte. Where the format declares offset-binary samples, such as "o4", zeros are the code of 0, 0x88, unless samples are converted (default: "zero")
 ---@field missing_action? "passthrough"|"drop" handling of incomplete heaps (default: "passthrough")
 ---@field policy? daqiri.policy while no buffer is free (default: "drop")
 
@@ -647,7 +647,7 @@ function bit.tohex(v) end
 ---@field window? integer batches: that are open at a time, 1 to 64; by default up to 4
 ---@field timeout_us? integer us: time after its first packet at which a batch is handed over; 0: never (default: 0)
 ---@field hand_over? "eager"|"wait" with "wait" queues that are ahead wait for the others, at most timeout_us (default: "eager")
----@field fill? "zero"|"keep"|integer content of gaps: zeros, the earlier content of the buffer, or a byte (default: "zero")
+---@field fill? "zero"|"keep"|integer content of gaps: zeros, the earlier content of the buffer, or a byte. Where the format declares offset-binary samples, such as "o4", zeros are the code of 0, 0x88, unless samples are converted (default: "zero")
 ---@field missing_action? "passthrough"|"drop" handling of incomplete batches (default: "passthrough")
 ---@field policy? daqiri.policy while no buffer is free (default: "drop")
 
@@ -1937,6 +1937,11 @@ function stage:write(b, options) end
 ---@field packet? integer which packet, from 1
 ---@field segment? integer which segment, from 1
 
+---@class (exact) daqiri.burst.samples.options
+---@field type? string a type of samples instead of that of the packets; without a format the payload has them
+---@field packet? integer of which packet, from 1; without it of all
+---@field segment? integer which segment has the samples, from 1 (default: 1)
+
 ---@class (exact) daqiri.burst.show.options
 ---@field format? daqiri.format|daqiri.format_name whose fields are shown
 ---@field fields? daqiri.expression[] these instead: names, or numbers over fields
@@ -2112,6 +2117,19 @@ function burst:prepend(template) end
 ---@return table # ns: since the session's start, of a capture since its first packet; or daqiri.times
 function burst:rx_timestamps(since) end
 
+---The numbers in the payloads, converted by the type that the format declares or that a packet names. Packets without
+---data, such as leaders and context packets, have none, but name the type for the later packets of their stream in the
+---burst.
+---
+---```lua
+---local x = b:samples(nil, { type = "ci8" })
+---print(#x, x:power())
+---```
+---@param format? daqiri.format|daqiri.format_name one that declares samples, which are behind its header
+---@param options? daqiri.burst.samples.options
+---@return daqiri.samples
+function burst:samples(format, options) end
+
 ---A burst of the packets that match, maybe of none. In on_burst it ends with its handler, as the burst does, unless it is
 ---kept.
 ---
@@ -2178,6 +2196,10 @@ function burst:truncate(n) end
 ---@param step? integer ns: between packets, where the first one's time was given
 function burst:tx_times(times, step) end
 
+---@class (exact) daqiri.packet.samples.options
+---@field format? daqiri.format|daqiri.format_name one that declares the type of unconverted data
+---@field type? string a type of samples, where it is another one than that of the aggregate, such as "cf32" of converted complex samples
+
 ---A view of one packet of a burst, for looking at it; what is done to many packets has a method of the burst. Offsets are
 ---bytes, from 0.
 ---
@@ -2205,6 +2227,17 @@ function packet:bytes(offset, length) end
 ---@param length? integer bytes: by default all of the rest
 ---@return string
 function packet:hex(offset, length) end
+
+---Of an aggregate's data: the numbers of its slots. Slots of which a part is missing are not there; raw counts them.
+---
+---```lua
+---local x = a.data:samples(1, { type = "i8" })
+---print(#x, x.raw)
+---```
+---@param slot? integer which slot, from 1; without it all
+---@param options? daqiri.packet.samples.options
+---@return daqiri.samples
+function packet:samples(slot, options) end
 
 ---Writes bytes.
 ---
@@ -2420,6 +2453,74 @@ function column:u64(i) end
 ---```
 ---@return any[] # numbers, and u64s above 2^53
 function column:unique() end
+
+---@class (exact) daqiri.samples.spectrum.options
+---@field points? integer of a block, a power of 2 from 2 to 65536 (default: 1024)
+---@field window? "hann"|"blackman-harris"|"none" the shape of a block (default: "hann")
+---@field first? integer the first sample of each packet, from 1 (default: 1)
+---@field step? integer takes every so many samples, such as those of one channel (default: 1)
+---@field continuous? boolean whether samples continue those of the packet before; otherwise no block has samples of two packets (default: false)
+
+---The numbers in the payloads of packets (b:samples) or in an aggregate (a.data:samples), all of one type. They are a copy
+---and outlive the burst; #x is how many there are, a complex one counts once.
+---
+---@class daqiri.samples
+---@field complex boolean Whether samples are complex.
+---@field frequency number|nil The middle of the band, as the format declares it for the first packet. (Hz)
+---@field rate number|nil Samples per second, as the format declares it for the first packet.
+---@field raw integer How many packets, or slots, have samples that are not here. Their type is unknown, or differs from that of the first packet, or they are not whole.
+---@field shape integer[]|nil The dimensions of the first packet's samples, the outermost first, as the format declares them.
+---@field time number|nil The time of the first sample, as the format declares it for the first packet. (s)
+---@field type string The type: daqiri-run doc samples describes the names.
+local samples = {}
+
+---The value of a sample: (v + offset) * scale, or that of its code's level.
+---
+---```lua
+---if #x > 0 then print(x:get(1)) end
+---```
+---@param i integer which sample, from 1
+---@return number # its value, the real part of a complex one
+---@return number|nil # the imaginary part of a complex one
+function samples:get(i) end
+
+---How often each code is there, without those that are not: a code is the bits of an element as an unsigned number, and
+---complex samples have two. Types of up to 16 bits that are integers have codes.
+---
+---```lua
+---for code, n in pairs(x:histogram()) do print(code, n) end
+---```
+---@return table # counts by code
+function samples:histogram() end
+
+---The mean of the values; nil without samples.
+---
+---```lua
+---print(x:mean())
+---```
+---@return number|nil # the real part of complex samples
+---@return number|nil # the imaginary part
+function samples:mean() end
+
+---The mean of |x|^2; nil without samples.
+---
+---```lua
+---print(x:power())
+---```
+---@return number|nil
+function samples:power() end
+
+---The mean power of blocks of samples in dBFS: a complex tone, or a real sine, of full scale has 0. The full scale of
+---floating-point numbers and levels is 1. Frequencies are in Hz if the rate is known, around frequency if that is,
+---otherwise in cycles per sample.
+---
+---```lua
+---local spectrum = x:spectrum{ points = 16 }
+---if spectrum then print(spectrum.peak, spectrum.peak_frequency) end
+---```
+---@param options? daqiri.samples.spectrum.options
+---@return table|nil # lists by frequency, levels, max and frequencies, and blocks, peak, peak_frequency; nil where there are fewer samples than a block has
+function samples:spectrum(options) end
 
 ---A packet to be sent many times, with fields that vary (q:template).
 ---

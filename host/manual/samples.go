@@ -24,7 +24,8 @@ func sampleParts() []Part {
 	}
 	return []Part{
 		{Words: "A type of samples describes how numbers are packed into bytes, such as `u12.lsb` or `ci16be`. `data_types` of `s:convert`, `s:reorder` and " +
-			"`s:copy` have one as `input_type`. Its name is `[c|q] KIND BITS [/CONTAINER [h]] [le|be] [.ORDER]`."},
+			"`s:copy` have one as `input_type`, and [formats](formats.md#samples) declare one. `b:samples` returns the numbers of a burst, `a.data:samples` those of an aggregate. " +
+			"A type's name is `[c|q] KIND BITS [/CONTAINER [h]] [le|be] [.ORDER]`."},
 		{Words: "`c` makes pairs of elements complex numbers, with the real part first; with `q` the imaginary part is first, and a conversion exchanges them. " +
 			"BITS is the width of an element, 1 to 32, of one part if it is complex. `bfp` has 8 to 16 bits and is always complex."},
 		{Table: kinds},
@@ -42,6 +43,8 @@ func sampleParts() []Part {
 		{Words: "A payload must consist of whole elements, for word orders also of whole words. Otherwise the packet counts as `bad_payload`. " +
 			"`i10` needs a multiple of 5 bytes, `i12.w32le` one of 12."},
 		{Words: "GPUs convert `i4`, `i8`, `i16` and `i32` without scale, offset and levels. For a region on a GPU other types are refused: convert them into a region in host memory."},
+		{Words: "Data that stay packed keep their type. Where a format declares offset binary of 1, 2, 4 or 8 bits, gaps of `s:reorder` and `s:heaps` are filled with the code of 0, " +
+			"such as the byte 0x88 for `o4`. Otherwise they are filled with bytes of 0, which for offset binary is the least value: give `fill`."},
 		{Head: "aliases"},
 		{Words: "Names of other programs are accepted too: SigMF, UHD, PFNC (GigE Vision), and the older ones of this program."},
 		{Table: aliases},

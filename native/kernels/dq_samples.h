@@ -46,6 +46,20 @@ void dq_sample_write(const dq_sample *t, char name[DQ_SAMPLE_NAME]);
 // Computes the smallest whole unit of a type: its bytes, and the elements in it.
 void dq_sample_unit(const dq_sample *t, uint32_t *bytes, uint32_t *elements);
 
+// Computes the number of whole elements in n bytes, of both parts if complex.
+uint64_t dq_sample_elements(const dq_sample *t, uint64_t n);
+// Computes the number of bytes that n elements take.
+uint64_t dq_sample_bytes(const dq_sample *t, uint64_t n);
+
+// Computes the values of n elements of src, which holds them: (v + offset) * scale, where v is the number of
+// an element, or levels[code], 2^bits of them; NULL: none, and none for types of more than 8 bits. The real
+// part of complex samples is first.
+void dq_sample_values(const dq_sample *t, double scale, double offset, const double *levels,
+                      const uint8_t *src, uint64_t n, double *out);
+// Counts the codes of n elements of src: counts[code], of 2^bits codes. INVALID_PARAMETER: floating-point
+// types, and types of more than 16 bits.
+int dq_sample_count(const dq_sample *t, const uint8_t *src, uint64_t n, uint64_t *counts);
+
 // A row of the tables that documents list: a part of names and its meaning, or an alias and its type.
 typedef struct dq_sample_row {
     const char *text, *words;

@@ -139,3 +139,9 @@ type SampleType = native.Sample
 
 // ParseSample returns the type of samples of that name or alias.
 func ParseSample(name string) (SampleType, error) { return native.ParseSample(name) }
+
+// Dtype is the type of an aggregate's elements.
+type Dtype = native.Dtype
+
+// DtypeBytes is the type of unconverted data.
+const DtypeBytes = native.DtypeBytes

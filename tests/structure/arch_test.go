@@ -40,6 +40,7 @@ var layers = map[string]layer{
 	"bindings/format":     {closed: true, own: []string{"bindings/row", "runtime"}, modules: []string{"github.com/yuin/gopher-lua"}},
 	"bindings/lua51":      {closed: true, own: []string{"runtime/memory", "runtime/textfile"}, modules: []string{"github.com/yuin/gopher-lua"}},
 	"bindings/row":        {closed: true, own: []string{"bindings/lua51", "runtime"}, modules: []string{"github.com/yuin/gopher-lua"}},
+	"bindings/samples":    {closed: true, own: []string{"runtime"}},
 	"bindings/scriptargs": {closed: true, own: []string{"bindings/row", "runtime"}, modules: []string{"github.com/yuin/gopher-lua"}},
 	"bindings/value": {closed: true, own: []string{"bindings/lua51", "bindings/row", "runtime"},
 		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"}},

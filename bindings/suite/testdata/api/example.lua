@@ -33,6 +33,7 @@ local objects = {
   at = function() return daqiri.time "now" end, u = function() return daqiri.u64(5) end, f = function() return daqiri.format "chips" end,
   c = function() return started().connection end, b = function() return started():received() end, a = function() return started():aggregate() end,
   p = function() return started():received():packet(1) end, col = function() return started():received():column "len" end,
+  x = function() return started():received():samples(nil, { type = "u8" }) end,
   present = function() return started():aggregate().present end, op = function() return (assert(w.writer:write(started():burst()))) end,
 }
 
