@@ -311,7 +311,11 @@ func (s *Samples) sentences() []string {
 	case len(s.Types) <= mostListed:
 		var list []string
 		for _, v := range s.Types {
-			list = append(list, fmt.Sprintf("%d `%s`", v.Number, v.Name))
+			number := fmt.Sprint(v.Number)
+			if v.Number > math.MaxUint16 { // an identifier
+				number = fmt.Sprintf("0x%08x", v.Number)
+			}
+			list = append(list, number+" `"+v.Name+"`")
 		}
 		text = "`" + s.Of + "` chooses the type of samples: " + strings.Join(list, ", ") + "."
 	default:

@@ -6,6 +6,9 @@ return {
   sequence = { "packet_id", per = { "block_id" },
     place = 'batch = "block_id - 1", slot = "packet_id - 1", slots = 100' },
   data = "packet_format == 3 and status < 0x8000",
+  -- By PFNC numbers. Descriptions of Mono10Packed differ in the places of the low bits: compare an image with the camera's manual.
+  samples = { type = { of = "pixel_format", [0x01080001] = "Mono8", [0x01100003] = "Mono10", [0x010c0004] = "Mono10Packed", [0x01100005] = "Mono12",
+    [0x010c0006] = "Mono12Packed", [0x01100007] = "Mono16", [0x01100025] = "Mono14", [0x010a0046] = "Mono10p", [0x010c0047] = "Mono12p" } },
   { "status", 16 },
   { "flags", 16 },
   { "extended", 1, const = 1 },

@@ -77,6 +77,8 @@ golden("psi", { encoded("psi", { det_type = "jungfrau", payload = D }), encoded(
 golden("gvsp", { encoded("gvsp", { block_id = 1, packet_format = "leader", payload_type = "image", pixel_format = 0x010c0047 }),
   encoded("gvsp", { block_id = 1, packet_format = "data", packet_id = 1, payload = D:sub(1, 6) }), encoded("gvsp", { block_id = 2, packet_format = "data", payload = D }) },
   { type = "u12.lsb", numbers = "1042 1379 2680 3017", raw = 1 })
+golden("gvsp-64", { encoded("gvsp-64", { block_id = 1, packet_format = "leader", payload_type = "image", pixel_format = 0x01100005 }),
+  encoded("gvsp-64", { block_id = 1, packet_format = "data", packet_id = 1, payload = D:sub(1, 4) }) }, { type = "u12/16le", numbers = "1042 2134" })
 golden("gvsp", { encoded("gvsp", { packet_format = "data", payload = D:sub(1, 6) }) }, { type = "u10.gev", numbers = "72 347 482 753", options = { type = "Mono10Packed" } })
 
 -- A context packet names the type, the rate and the frequency of its stream only.
