@@ -49,17 +49,8 @@ type known struct{ v, ok uint64 }
 // omitted. It returns an error if a constant differs or is missing.
 func (f *Format) Decode(b []byte) ([]Read, error) {
 	r := f.reader(b)
-	for _, x := range f.Fields {
-		if x.Const == nil || x.Reserved {
-			continue
-		}
-		v, ok := r.number(x)
-		if !ok && len(x.when) == 0 && len(x.terms) == 0 {
-			return nil, fmt.Errorf("it ends after %d bytes, before %s, by which packets of %s are recognized", len(b), x.Name, f.label())
-		}
-		if ok && v != *x.Const {
-			return nil, fmt.Errorf("%s is %s, and of %s it is %s", x.Name, shown(v, x.Row), f.label(), shown(*x.Const, x.Row))
-		}
+	if err := r.constants(); err != nil {
+		return nil, err
 	}
 	var out []Read
 	lists := f.Lists
@@ -86,6 +77,61 @@ func (f *Format) Decode(b []byte) ([]Read, error) {
 		out = r.list(out, l)
 	}
 	return out, nil
+}
+
+// constants returns an error if a constant of the format differs or is missing.
+func (r *reader) constants() error {
+	f := r.f
+	for _, x := range f.Fields {
+		if x.Const == nil || x.Reserved {
+			continue
+		}
+		v, ok := r.number(x)
+		if !ok && len(x.when) == 0 && len(x.terms) == 0 {
+			return fmt.Errorf("it ends after %d bytes, before %s, by which packets of %s are recognized", len(r.b), x.Name, f.label())
+		}
+		if ok && v != *x.Const {
+			return fmt.Errorf("%s is %s, and of %s it is %s", x.Name, shown(v, x.Row), f.label(), shown(*x.Const, x.Row))
+		}
+	}
+	return nil
+}
+
+// Packet is one packet of a format, whose values are read singly.
+type Packet struct{ r *reader }
+
+// Packet returns the packet in b, which starts at the header and ends with the packet. It returns an error if a constant differs or is missing.
+func (f *Format) Packet(b []byte) (Packet, error) {
+	r := f.reader(b)
+	return Packet{r}, r.constants()
+}
+
+// Number returns the value of a field or item that is a number, or false if the packet lacks it.
+func (p Packet) Number(name string) (uint64, bool) {
+	v, _, ok := p.r.env(name)
+	return v, ok
+}
+
+// Payload returns the data behind the header, a part of the packet. It returns false if the packet carries none, or is shorter than it states.
+func (p Packet) Payload() ([]byte, bool) {
+	r := p.r
+	if r.f.data != nil && !r.f.data.Holds(r.env) {
+		return nil, false
+	}
+	bits, ok := r.bits(r.f.header)
+	at := int(bits / 8)
+	if !ok || at > len(r.b) {
+		return nil, false
+	}
+	n := len(r.b) - at
+	if r.f.length != nil {
+		v, ok := r.f.length.Whole(r.env)
+		if !ok || v > uint64(n) {
+			return nil, false
+		}
+		n = int(v)
+	}
+	return r.b[at : at+n], true
 }
 
 func (f *Format) label() string {

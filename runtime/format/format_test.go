@@ -65,6 +65,60 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestPacket compares numbers and payloads of single packets with what encoded them.
+func TestPacket(t *testing.T) {
+	f, err := Compile(everything, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	for n := range 1000 {
+		given, payload := f.Draw(random)
+		packet, err := f.Encode(given, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.Packet(packet)
+		if err != nil {
+			t.Fatalf("packet %d: %v", n, err)
+		}
+		read, err := f.Decode(packet)
+		if err != nil {
+			t.Fatalf("packet %d: %v", n, err)
+		}
+		for _, r := range read {
+			if r.Field == nil || !r.Field.Kind.number() {
+				continue
+			}
+			if got, ok := p.Number(r.Name); !ok || got != r.Raw {
+				t.Errorf("packet %d: %s is %d, %v, expected %d", n, r.Name, got, ok, r.Raw)
+			}
+		}
+		if got, ok := p.Payload(); !ok || !bytes.Equal(got, payload) {
+			t.Errorf("packet %d: the payload is %x, %v, expected %x", n, got, ok, payload)
+		}
+	}
+}
+
+// TestPacketWithoutPayload checks payloads that the packet states to be longer than it is, and packets without data.
+func TestPacketWithoutPayload(t *testing.T) {
+	f, err := Compile(Spec{Name: "x", Layer: "payload", Payload: "size", Data: "kind == 1", Rows: []Row{{Name: "kind", Bits: 8}, {Name: "size", Bits: 8}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bytes, want := range map[string]string{"\x01\x02abc": "ab", "\x01\x04abc": "none", "\x02\x02abc": "none", "\x01": "none", "\x01\x00": ""} {
+		got := "none"
+		if p, err := f.Packet([]byte(bytes)); err != nil {
+			t.Fatal(err)
+		} else if payload, ok := p.Payload(); ok {
+			got = string(payload)
+		}
+		if got != want {
+			t.Errorf("%x has the payload %q, expected %q", bytes, got, want)
+		}
+	}
+}
+
 // FuzzDecode checks that decoding never reads beyond a packet and that a longer packet decodes to the same values.
 func FuzzDecode(f *testing.F) {
 	all, err := Compile(everything, Options{})
