@@ -2,12 +2,14 @@ package native
 
 /*
 #include "dq.h"
+#include "kernels/unpack.h"
 */
 import "C"
 
 import (
 	"errors"
 	"runtime"
+	"unsafe"
 )
 
 // Dtype is the type of an aggregate's elements.
@@ -54,6 +56,48 @@ func (s Sample) Complex() bool { return s.c.complex != 0 }
 
 // Bits returns the width of an element, of one part if complex.
 func (s Sample) Bits() int { return int(s.c.bits) }
+
+// Swapped reports whether the imaginary part of complex samples is first.
+func (s Sample) Swapped() bool { return s.c.complex == 2 }
+
+// Integer reports whether elements are integers, and the least one.
+func (s Sample) Integer() (least int, ok bool) {
+	switch s.c.kind {
+	case C.DQ_SAMPLE_UNSIGNED:
+		return 0, true
+	case C.DQ_SAMPLE_SIGNED, C.DQ_SAMPLE_OFFSET:
+		return -1 << (s.c.bits - 1), true
+	}
+	return 0, false
+}
+
+// Float reports whether elements are floating-point numbers of whole bytes, and whether their highest byte is first. brain marks bfloat.
+func (s Sample) Float() (bigEndian, brain, ok bool) {
+	brain = s.c.kind == C.DQ_SAMPLE_BRAIN
+	return s.c.order == C.DQ_ORDER_BE, brain, brain || s.c.kind == C.DQ_SAMPLE_FLOAT
+}
+
+// Unit returns the smallest whole unit of a type: its bytes, and the elements in it.
+func (s Sample) Unit() (bytes, elements int) {
+	var b, e C.uint32_t
+	C.dq_sample_unit(&s.c, &b, &e)
+	return int(b), int(e)
+}
+
+// Unpacker converts packed elements to float32. It may be used by several goroutines.
+type Unpacker struct{ c C.dqk_unpack }
+
+// Unpacker returns the conversion of a type to float32 without scale, or false if there is none: elements are floating-point numbers.
+func (s Sample) Unpacker() (*Unpacker, bool) {
+	u := new(Unpacker)
+	ok := bool(C.dqk_unpack_init(&u.c, &s.c, C.DQ_DTYPE_FP32))
+	return u, ok
+}
+
+// Run converts len(dst) elements of src, which has whole units.
+func (u *Unpacker) Run(dst []float32, src []byte) {
+	C.dqk_unpack_run(&u.c, (*C.uint8_t)(unsafe.Pointer(first(dst))), (*C.uint8_t)(first(src)), C.uint64_t(len(dst)))
+}
 
 // SampleRow is a row of a table of samples: a part of names and its meaning, or an alias and its type.
 type SampleRow struct{ Text, Words string }

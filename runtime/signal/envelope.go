@@ -83,3 +83,9 @@ func (e *Envelope) Samples() uint64 { return e.samples }
 
 // Columns returns the columns of a part: 0, or 1 for the imaginary part of complex samples.
 func (e *Envelope) Columns(part int) []Extent { return e.columns[part] }
+
+// Joined returns the extent of both.
+func (e Extent) Joined(o Extent) Extent {
+	e.add(o)
+	return e
+}

@@ -174,3 +174,16 @@ func TestInvalid(t *testing.T) {
 		t.Error("empty levels have figures")
 	}
 }
+
+func TestShares(t *testing.T) {
+	s := NewShares(4)
+	s.Add(3, false)
+	s.Add(3, true)
+	if got := s.Missing(); s.Per() != 2 || len(got) != 3 || got[0] != 0 || got[1] != 0.5 || got[2] != 1 {
+		t.Errorf("%d samples per column: %v", s.Per(), got)
+	}
+	s.Add(11, false)
+	if got := s.Missing(); s.Per() != 8 || s.Samples() != 17 || len(got) != 3 || got[0] != 3.0/8 || got[2] != 0 {
+		t.Errorf("%d samples per column: %v", s.Per(), got)
+	}
+}
