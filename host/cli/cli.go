@@ -81,7 +81,7 @@ func newRoot(g *state.Global) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate(versionText())
 	root.AddCommand(newRun(g), newCheck(g), newInspect(g), newTest(g), newBench(g), newVersion(g), newConfig(g), newDissector(g),
-		newRecord(g), newNew(g), newDoctor(g), newAttach(g), newMan(), newSummary(g), newVerify(g), newInterfaces(g), newList(g), newInfo(g), newDoc(g))
+		newRecord(g), newLook(g), newNew(g), newDoctor(g), newAttach(g), newMan(), newSummary(g), newVerify(g), newInterfaces(g), newList(g), newInfo(g), newDoc(g))
 	root.AddCommand(newTopics()...)
 	root.SetHelpCommand(newHelp())
 	addCompletion(root)

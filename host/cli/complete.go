@@ -31,6 +31,11 @@ var flagValues = map[string][]string{
 	"timeout":    nil,
 	"run":        nil,
 	"seconds":    nil,
+	"window":     windowNames(),
+	"points":     {"1024", "4096", "16384"},
+	"rate":       nil,
+	"offset":     nil,
+	"by":         nil,
 }
 
 // addCompletion registers the completions of flag values for the commands below root, and describes the command that prints the shell's

@@ -30,7 +30,7 @@ var layers = map[string]layer{
 	"host": {
 		own: []string{"bindings", "docs", "runtime", "scripts", "stdlib"},
 		modules: []string{"github.com/go-analyze/charts", "github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus", "github.com/yuin/goldmark",
-			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/sys",
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/image", "golang.org/x/sys",
 			"golang.org/x/term"},
 	},
 	"bindings": {

@@ -1,0 +1,183 @@
+// Package look draws pictures of the samples in a capture, a file or a live stream: spectrum, waterfall, histogram, time series, constellation and gap
+// map, as PNG files, on a terminal, or as text.
+//
+// Read reads a source into a Result, which has a Stream for each value of the fields that separate streams. Pictures are drawn from a Result.
+package look
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/daqiri/daqiri-run/host/exit"
+	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/samples"
+	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/signal"
+)
+
+// Options describes what Read reads.
+type Options struct {
+	Source  string
+	Format  *format.Format // of packets; nil: samples are the innermost payload
+	Type    *samples.Type  // nil: that of a block file
+	Offset  int            // bytes in front of the samples, after the format's header or at the start of a raw file
+	By      []string       // fields of Format that separate streams; nil: those of its sequence
+	Points  int            // of a transform; 0: at most 4096, and no more than a run of samples has
+	Window  signal.Window
+	Rate    float64       // samples per second; 0: unknown
+	Seconds time.Duration // 0: until the source or ctx ends
+}
+
+// maxStreams limits the memory for streams.
+const maxStreams = 64
+
+// Result has the figures of a source.
+type Result struct {
+	Options
+	Streams []*Stream // ordered by their values
+	Packets uint64    // packets or blocks
+	Other   uint64    // of another format, or without a payload
+	Partial uint64    // with a payload that is not whole samples
+	TooMany uint64    // of streams beyond the limit
+	Dropped uint64    // lost by a live source
+	Rest    uint64    // bytes at the end of a file that are not whole samples
+	Err     error     // why the source could not be read to its end
+	Example string    // why the first skipped packet was skipped
+
+	live      bool
+	container string // noun for what contains samples
+	byKey     map[string]*Stream
+	text      []byte // scratch memory for a key
+}
+
+// Read reads the samples of a source until it ends, the time is up or ctx is done. Of a source that is damaged it returns what could be read, and Err.
+func Read(ctx context.Context, o Options) (*Result, error) {
+	r := &Result{Options: o, container: "packet", byKey: map[string]*Stream{}}
+	if o.By == nil && o.Format != nil {
+		r.By = o.Format.Spec.Per
+	}
+	if o.Points != 0 {
+		if _, err := signal.NewFFT(o.Points); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.read(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range r.Streams {
+		s.end()
+	}
+	slices.SortFunc(r.Streams, func(a, b *Stream) int { return slices.Compare(a.values, b.values) })
+	return r, nil
+}
+
+// packet adds a packet, whose layers begin with a frame if frame is set.
+func (r *Result) packet(packet []byte, frame bool) {
+	r.Packets++
+	layer := "payload"
+	if r.Format != nil && r.Format.Spec.Layer != "" {
+		layer = r.Format.Spec.Layer
+	}
+	from, to, ok := session.LayerOf(packet, frame, layer)
+	if !ok {
+		r.other("it has no " + layer + " layer")
+		return
+	}
+	payload, values, number, numbered := packet[from:to], []uint64(nil), uint64(0), false
+	if r.Format != nil {
+		p, err := r.Format.Packet(payload)
+		if err != nil {
+			r.other(err.Error())
+			return
+		}
+		if payload, ok = p.Payload(); !ok {
+			r.other("it carries no data, or is shorter than its header")
+			return
+		}
+		for _, name := range r.By {
+			v, ok := p.Number(name)
+			if !ok {
+				r.other("it has no field " + name)
+				return
+			}
+			values = append(values, v)
+		}
+		number, numbered = p.Number(r.Format.Spec.Sequence)
+	}
+	if len(payload) <= r.Offset {
+		r.other("its payload is empty")
+		return
+	}
+	payload = payload[r.Offset:]
+	if n := r.Type.Unit(); len(payload)%n != 0 {
+		r.Partial++
+		r.Example = cmp.Or(r.Example, fmt.Sprintf("a payload of %d bytes is not whole samples of %s, which are multiples of %d bytes", len(payload), r.Type, n))
+		return
+	}
+	if s := r.stream(values); s != nil {
+		s.add(number, numbered, payload)
+	}
+}
+
+func (r *Result) other(why string) {
+	r.Other++
+	r.Example = cmp.Or(r.Example, why)
+}
+
+// stream returns the stream of these values, or nil if there are too many.
+func (r *Result) stream(values []uint64) *Stream {
+	r.text = fmt.Append(r.text[:0], values)
+	if s := r.byKey[string(r.text)]; s != nil {
+		return s
+	}
+	if len(r.Streams) == maxStreams {
+		r.TooMany++
+		return nil
+	}
+	var names []string
+	for i, v := range values {
+		names = append(names, fmt.Sprintf("%s %d", r.By[i], v))
+	}
+	s := &Stream{Name: strings.Join(names, ", "), values: values, of: r}
+	r.byKey[string(r.text)] = s
+	r.Streams = append(r.Streams, s)
+	return s
+}
+
+// Check returns an error if the source has no samples.
+func (r *Result) Check() error {
+	if r.Err != nil && r.Packets == 0 {
+		return exit.Fail(exit.Storage, r.Err)
+	}
+	for _, s := range r.Streams {
+		if s.Samples > 0 {
+			return nil
+		}
+	}
+	why := fmt.Sprintf("%s, and none has samples", counted(r.Packets, r.container))
+	switch {
+	case r.container == "file":
+		why = "it has no whole samples of " + r.Type.String()
+	case r.Packets == 0 && r.live:
+		why = "no packet arrived"
+	case r.Packets == 0:
+		why = "there is no " + r.container + " in it"
+	}
+	if r.Example != "" {
+		why += "; the first one: " + r.Example
+	}
+	return exit.Fail(exit.Usage, fmt.Errorf("cannot read samples of %s: %s", r.Source, why))
+}
+
+// Skipped returns the number of packets that are in no stream, by reason.
+func (r *Result) Skipped() map[string]uint64 {
+	m := map[string]uint64{"of another format or without payload": r.Other, "with a payload that is not whole samples": r.Partial,
+		fmt.Sprintf("of more than %d streams", maxStreams): r.TooMany, "dropped by the source": r.Dropped}
+	maps.DeleteFunc(m, func(_ string, n uint64) bool { return n == 0 })
+	return m
+}
