@@ -60,8 +60,8 @@ func (s Sample) Bits() int { return int(s.c.bits) }
 // Swapped reports whether the imaginary part of complex samples is first.
 func (s Sample) Swapped() bool { return s.c.complex == 2 }
 
-// Integer reports whether elements are integers, and the least one.
-func (s Sample) Integer() (least int, ok bool) {
+// Codes reports whether elements are integers, and the least one.
+func (s Sample) Codes() (least int, ok bool) {
 	switch s.c.kind {
 	case C.DQ_SAMPLE_UNSIGNED:
 		return 0, true

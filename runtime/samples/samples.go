@@ -49,7 +49,7 @@ func (t *Type) String() string { return t.sample.String() }
 // Range returns the range of the values. Block floating point has floating-point values.
 func (t *Type) Range() signal.Range {
 	r := signal.Range{Complex: t.sample.Complex()}
-	if least, ok := t.sample.Integer(); ok {
+	if least, ok := t.sample.Codes(); ok {
 		r.Bits, r.Least = t.sample.Bits(), least
 	}
 	return r
