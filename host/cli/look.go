@@ -63,7 +63,7 @@ a gap. Levels are dBFS: a tone of full scale has 0 dB, that of floating-point va
 	flags.StringVar(&f.format, "format", "", "the `FORMAT` of the packets: a format of the library or a file NAME.lua")
 	flags.IntVar(&f.offset, "offset", 0, "`BYTES` between the header and the samples, or in front of those of a file")
 	flags.StringSliceVar(&f.by, "by", nil, "the `FIELD` of the format that separates streams; by default those of its sequence")
-	flags.StringVar(&f.rate, "rate", "", "samples per second: axes have Hz and seconds")
+	flags.StringVar(&f.rate, "rate", "", "samples per second, `RATE`: axes have Hz and seconds")
 	flags.StringVar(&f.seconds, "seconds", "", "end after `N` seconds; by default a live source after 2, a file at its end")
 	flags.IntVar(&f.points, "points", 0, "`N` points of a transform, a power of two; by default at most 4096")
 	flags.StringVar(&f.window, "window", signal.Windows[0].Name, "the `WINDOW` of a transform: "+strings.Join(windowNames(), ", "))

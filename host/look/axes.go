@@ -35,10 +35,11 @@ func (a axis) ticks(step float64) (values []float64, labels []string) {
 	digits := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	low, high := min(a.from, a.to), max(a.from, a.to)
 	for k := math.Ceil(low/step - 1e-9); k*step <= high+step*1e-9; k++ {
-		values = append(values, k*step)
-		text := decimals(k*step, digits)
+		v := k*step + 0 // -0 becomes 0
+		values = append(values, v)
+		text := decimals(v, digits)
 		if high >= 1e6 || low <= -1e6 || digits > 4 {
-			text = strconv.FormatFloat(k*step, 'g', 2+int(math.Log10(max(high, -low)/step)), 64)
+			text = strconv.FormatFloat(v, 'g', 2+int(math.Log10(max(high, -low)/step)), 64)
 		}
 		labels = append(labels, text)
 	}

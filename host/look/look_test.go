@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,7 +235,7 @@ func TestRaw(t *testing.T) {
   4 samples of type f32le in 1 file
   values from -2 to 0.5, mean -0.75
   1 NaN, 1 infinite
-  no spectrum: no run has 4 samples in a row: set --points
+  no spectrum: there are no 4 consecutive finite samples: set --points
 unused: 2 bytes at the end, which are not whole samples of f32le
 `
 	if got := text(t, r); got != want {
@@ -325,10 +326,13 @@ func decode(t *testing.T, name string) image.Image {
 func TestLabels(t *testing.T) {
 	for _, pixels := range []int{300, 800} {
 		for e := -30; e < 38; e++ {
-			for _, a := range []axis{{from: 0, to: math.Pow10(e)}, {from: -3 * math.Pow10(e), to: 4.5 * math.Pow10(e)}, {from: math.Pow10(e), to: 1.07 * math.Pow10(e)}} {
+			for _, a := range []axis{{from: 0, to: math.Pow10(e)}, {from: -3 * math.Pow10(e), to: 4.5 * math.Pow10(e)}, {from: math.Pow10(e), to: 1.07 * math.Pow10(e)}, {from: -0.01 * math.Pow10(e), to: math.Pow10(e)}} {
 				values, labels := a.wide(pixels)
 				if len(labels) == 0 {
 					t.Errorf("no label from %g to %g", a.from, a.to)
+				}
+				if slices.Contains(labels, "-0") {
+					t.Errorf("labels %q", labels)
 				}
 				for i := 1; i < len(values); i++ {
 					if a.at(values[i], pixels)-a.at(values[i-1], pixels) < (textWidth(labels[i])+textWidth(labels[i-1]))/2 {

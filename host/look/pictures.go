@@ -170,7 +170,7 @@ func levels(lines [][]float64) (low, high float64) {
 	return low, max(high, low+1)
 }
 
-// histogram draws the counts of values; those at the ends of the range of codes are red.
+// histogram draws the counts of values; bars with clipped values are red.
 func (s *Stream) histogram() *chart {
 	counts, first, step := s.Levels.Bins()
 	from, to := s.used(counts)
@@ -191,7 +191,7 @@ func (s *Stream) histogram() *chart {
 	for i, n := range bars {
 		x0, x1 := c.plot.Min.X+i*c.plot.Dx()/len(bars), c.plot.Min.X+(i+1)*c.plot.Dx()/len(bars)
 		of := blue
-		if bin := from + i*per; r.Bits > 1 && (bin == 0 || bin+per >= 1<<min(r.Bits, 12)) {
+		if bin := from + i*per; s.Levels.ClippedShare() > 0 && r.Bits > 0 && (bin == 0 || bin+per >= 1<<min(r.Bits, 12)) {
 			of = red
 		}
 		if n > 0 {

@@ -73,7 +73,7 @@ func (s *Stream) details() (lines []string) {
 	if p := s.Spectrum; p.Blocks > 0 {
 		add("%s of %d points, window %s, %s unused", counted(uint64(p.Blocks), "transform"), p.Points(), s.of.Window.Title, counted(p.Unused, "sample"))
 	} else if s.Samples > 0 {
-		add("no spectrum: no run has %d samples in a row: set --points", p.Points())
+		add("no spectrum: there are no %d consecutive finite samples: set --points", p.Points())
 	}
 	return lines
 }
