@@ -33,7 +33,7 @@ type lookFlags struct {
 func newLook(g *state.Global) *cobra.Command {
 	var f lookFlags
 	cmd := &cobra.Command{
-		Use:   "look SOURCE --samples TYPE [--format FORMAT]",
+		Use:   "look SOURCE [--samples TYPE] [--format FORMAT]",
 		Short: "draw pictures of the samples in a capture, a file or a live stream",
 		Long: `look reads the samples of SOURCE and prints or draws spectrum, waterfall, histogram, time series, constellation and gap map:
 
@@ -42,7 +42,7 @@ func newLook(g *state.Global) *cobra.Command {
   daqiri-run look frames.raw --samples ci16le --rate 2.4e6 --text
 
 SOURCE is a capture (pcap or pcapng, - is standard input), a block file, a file of samples, a Linux interface, [HOST]:PORT or
-udp://HOST:PORT. Samples begin behind the header of FORMAT, otherwise with the innermost payload. If FORMAT has a sequence, packets
+udp://HOST:PORT. Samples begin behind the header of FORMAT, which may declare their type, otherwise with the innermost payload. If FORMAT has a sequence, packets
 are put into order and missing samples are marked; otherwise each packet is a run of its own. No transform has samples of both sides of
 a gap. Levels are dBFS: a tone of full scale has 0 dB, that of floating-point values is 1.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -59,11 +59,11 @@ a gap. Levels are dBFS: a tone of full scale has 0 dB, that of floating-point va
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.samples, "samples", "", "the `TYPE` of the samples, such as ci16le (daqiri-run help samples); a block file states its own")
+	flags.StringVar(&f.samples, "samples", "", "the `TYPE` of the samples, such as ci16le (daqiri-run help samples); by default what FORMAT or a block file states")
 	flags.StringVar(&f.format, "format", "", "the `FORMAT` of the packets: a format of the library or a file NAME.lua")
 	flags.IntVar(&f.offset, "offset", 0, "`BYTES` between the header and the samples, or in front of those of a file")
 	flags.StringSliceVar(&f.by, "by", nil, "the `FIELD` of the format that separates streams; by default those of its sequence")
-	flags.StringVar(&f.rate, "rate", "", "samples per second, `RATE`: axes have Hz and seconds")
+	flags.StringVar(&f.rate, "rate", "", "samples per second, `RATE`: axes have Hz and seconds; by default what FORMAT states")
 	flags.StringVar(&f.seconds, "seconds", "", "end after `N` seconds; by default a live source after 2, a file at its end")
 	flags.IntVar(&f.points, "points", 0, "`N` points of a transform, a power of two; by default at most 4096")
 	flags.StringVar(&f.window, "window", signal.Windows[0].Name, "the `WINDOW` of a transform: "+strings.Join(windowNames(), ", "))

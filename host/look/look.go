@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,12 +25,12 @@ import (
 type Options struct {
 	Source  string
 	Format  *format.Format // of packets; nil: samples are the innermost payload
-	Type    *samples.Type  // nil: that of a block file
+	Type    *samples.Type  // nil: what a block file or Format states
 	Offset  int            // bytes in front of the samples, after the format's header or at the start of a raw file
 	By      []string       // fields of Format that separate streams; nil: those of its sequence
 	Points  int            // of a transform; 0: at most 4096, and no more than a run of samples has
 	Window  signal.Window
-	Rate    float64       // samples per second; 0: unknown
+	Rate    float64       // samples per second; 0: what Format states, or unknown
 	Seconds time.Duration // 0: until the source or ctx ends
 }
 
@@ -50,6 +51,7 @@ type Result struct {
 	Example string    // why the first skipped packet was skipped
 
 	live      bool
+	byPacket  string // the type that packets state; empty: none does
 	container string // noun for what contains samples
 	byKey     map[string]*Stream
 	text      []byte // scratch memory for a key
@@ -88,8 +90,9 @@ func (r *Result) packet(packet []byte, frame bool) {
 		r.other("it has no " + layer + " layer")
 		return
 	}
-	payload, values, number, numbered := packet[from:to], []uint64(nil), uint64(0), false
+	payload, values, number, numbered, limit := packet[from:to], []uint64(nil), uint64(0), false, math.MaxInt
 	if r.Format != nil {
+		header := payload
 		p, err := r.Format.Packet(payload)
 		if err != nil {
 			r.other(err.Error())
@@ -108,6 +111,11 @@ func (r *Result) packet(packet []byte, frame bool) {
 			values = append(values, v)
 		}
 		number, numbered = p.Number(r.Format.Spec.Sequence)
+		if r.Format.Spec.Samples != nil {
+			if limit, ok = r.declared(header); !ok {
+				return
+			}
+		}
 	}
 	if len(payload) <= r.Offset {
 		r.other("its payload is empty")
@@ -119,9 +127,49 @@ func (r *Result) packet(packet []byte, frame bool) {
 		r.Example = cmp.Or(r.Example, fmt.Sprintf("a payload of %d bytes is not whole samples of %s, which are multiples of %d bytes", len(payload), r.Type, n))
 		return
 	}
-	if s := r.stream(values); s != nil {
-		s.add(number, numbered, payload)
+	if n := r.Type.Samples(len(payload)); limit != math.MaxInt && limit > n {
+		r.Partial++
+		r.Example = cmp.Or(r.Example, fmt.Sprintf("its header states %s, and its payload has %d", counted(uint64(limit), "sample"), n))
+		return
 	}
+	if s := r.stream(values); s != nil {
+		s.add(number, numbered, payload, limit)
+	}
+}
+
+// declared reads what the format declares about the samples of a packet: their number, and unless Options have them their type and rate. It returns
+// false if the type is unknown or another one than that of the first packet.
+func (r *Result) declared(packet []byte) (limit int, ok bool) {
+	d, ok := r.Format.Sampled(packet)
+	if !ok {
+		r.other("it is of another format")
+		return 0, false
+	}
+	if r.Rate == 0 && d.Rate > 0 {
+		r.Rate = d.Rate
+	}
+	limit = math.MaxInt
+	if d.Count >= 0 && d.Count < 1<<30 {
+		limit = int(d.Count)
+	}
+	switch {
+	case r.byPacket == "" && r.Type != nil:
+		return limit, true
+	case d.Type == "":
+		r.other(cmp.Or(r.Format.Spec.Samples.Varies(), "the type of its samples is unknown") + ", and this one has none: set --samples")
+		return 0, false
+	case r.Type == nil:
+		t, err := samples.Parse(d.Type)
+		if err != nil {
+			r.other(err.Error())
+			return 0, false
+		}
+		r.Type, r.byPacket = t, d.Type
+	case d.Type != r.byPacket:
+		r.other(fmt.Sprintf("its samples are of type %s, and those of the first packet of type %s", d.Type, r.byPacket))
+		return 0, false
+	}
+	return limit, true
 }
 
 func (r *Result) other(why string) {

@@ -159,6 +159,24 @@ func TestPerFormat(t *testing.T) {
 	}
 }
 
+// TestDeclared checks that the type, the rate and the number of samples are those that a format declares.
+func TestDeclared(t *testing.T) {
+	const header = `return { name = "stated", sequence = "seq", { "seq", 8 }, { "n", 8 }, { "bits", 8 }, samples = { type = { of = "bits", [8] = "i8", [4] = "i4" }, count = "n", rate = "1e6 * n" } }`
+	source := writeCapture(t, []byte("\x01\x03\x08abcd"), []byte("\x02\x02\x08ab"), []byte("\x03\x05\x08abcd"), []byte("\x04\x04\x04ab"), []byte("\x05\x04\x07abcd"))
+	r := read(t, Options{Source: source, Format: declare(t, header)})
+	s := r.Streams[0]
+	if s.Samples != 5 || s.Levels.Greatest != 'c' || r.Partial != 1 || r.Other != 2 || r.Rate != 3e6 || r.Type.String() != "i8" {
+		t.Errorf("%d samples of %s up to %g at %g/s, %d partial and %d other packets", s.Samples, r.Type, s.Levels.Greatest, r.Rate, r.Partial, r.Other)
+	}
+	if want := "its header states 5 samples, and its payload has 4"; r.Example != want {
+		t.Errorf("%q, expected %q", r.Example, want)
+	}
+	r = read(t, Options{Source: source, Format: declare(t, header), Type: sampleType(t, "u8"), Rate: 7})
+	if s := r.Streams[0]; s.Samples != 9 || r.Partial != 2 || r.Other != 0 || r.Rate != 7 {
+		t.Errorf("with a type: %d samples, %d other packets, rate %g", s.Samples, r.Other, r.Rate)
+	}
+}
+
 // TestRestart checks that a sender whose counter begins again is neither lost nor a gap.
 func TestRestart(t *testing.T) {
 	var payloads [][]byte

@@ -97,7 +97,7 @@ func (r *Result) file(ctx context.Context) error {
 
 // packets reads packets of an interface of the engine until the source ends, or until the time is up.
 func (r *Result) packets(ctx context.Context, port map[string]any, size int, live bool) error {
-	if r.Type == nil {
+	if r.Type == nil && (r.Format == nil || r.Format.Spec.Samples == nil) {
 		return errNoType
 	}
 	port["name"], r.live = "input", live

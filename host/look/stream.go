@@ -46,11 +46,12 @@ type Stream struct {
 type piece struct {
 	number uint64
 	data   []byte
+	limit  int // of samples
 }
 
-// add adds a packet's samples.
-func (s *Stream) add(number uint64, numbered bool, data []byte) {
-	p := piece{number, bytes.Clone(data)}
+// add adds the samples of a packet's data, at most so many.
+func (s *Stream) add(number uint64, numbered bool, data []byte, limit int) {
+	p := piece{number, bytes.Clone(data), limit}
 	if numbered && !s.Numbered && len(s.pending) == 0 && s.Levels == nil {
 		s.Numbered = true
 		if f := s.of.Format.Named(s.of.Format.Spec.Sequence); f != nil {
@@ -121,7 +122,9 @@ func (s *Stream) pass(p piece) {
 		return // add's caller has checked the length
 	}
 	s.scratch = values
-	n := uint64(len(values) / s.of.Type.Range().Step())
+	step := s.of.Type.Range().Step()
+	n := uint64(min(len(values)/step, p.limit))
+	values = values[:int(n)*step]
 	if s.Numbered {
 		s.follow(p.number, n)
 	} else {
@@ -168,7 +171,7 @@ func (s *Stream) longestRun() (longest int) {
 		if !s.Numbered || i == 0 || uint64(s.after(p.number, s.pending[i-1].number)) != s.step {
 			run = 0
 		}
-		run += s.of.Type.Samples(len(p.data))
+		run += min(s.of.Type.Samples(len(p.data)), p.limit)
 		longest = max(longest, run)
 	}
 	return longest
