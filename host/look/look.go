@@ -51,6 +51,7 @@ type Result struct {
 	Example string    // why the first skipped packet was skipped
 
 	live      bool
+	shape     []int  // of the first packet's samples, if more than one dimension is larger than 1
 	byPacket  string // the type that packets state; empty: none does
 	container string // noun for what contains samples
 	byKey     map[string]*Stream
@@ -122,6 +123,9 @@ func (r *Result) packet(packet []byte, frame bool) {
 		return
 	}
 	payload = payload[r.Offset:]
+	if len(r.Streams) == 0 && r.Format != nil {
+		r.dimensions(packet[from:to], len(payload))
+	}
 	if n := r.Type.Unit(); len(payload)%n != 0 {
 		r.Partial++
 		r.Example = cmp.Or(r.Example, fmt.Sprintf("a payload of %d bytes is not whole samples of %s, which are multiples of %d bytes", len(payload), r.Type, n))
@@ -134,6 +138,14 @@ func (r *Result) packet(packet []byte, frame bool) {
 	}
 	if s := r.stream(values); s != nil {
 		s.add(number, numbered, payload, limit)
+	}
+}
+
+// dimensions keeps the shape of the samples in a packet with so many bytes of them.
+func (r *Result) dimensions(packet []byte, n int) {
+	d, ok := r.Format.Sampled(packet)
+	if shape := d.Shape(r.Type.Samples(n)); ok && len(slices.DeleteFunc(slices.Clone(shape), func(n int) bool { return n == 1 })) > 1 {
+		r.shape = shape
 	}
 }
 

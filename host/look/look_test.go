@@ -177,6 +177,17 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// TestDimensions checks that samples of several channels are noticed.
+func TestDimensions(t *testing.T) {
+	const header = `return { name = "channels", { "n", 8 }, samples = { type = "i8", shape = { "*", "n" } } }`
+	for payload, want := range map[string]bool{"\x01abcd": false, "\x02abcd": true, "\x04abcd": false} {
+		r := read(t, Options{Source: writeCapture(t, []byte(payload)), Format: declare(t, header)})
+		if got := text(t, r); strings.Contains(got, "dimensions [2 2]") != want {
+			t.Errorf("%q:\n%s", payload, got)
+		}
+	}
+}
+
 // TestRestart checks that a sender whose counter begins again is neither lost nor a gap.
 func TestRestart(t *testing.T) {
 	var payloads [][]byte

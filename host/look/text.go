@@ -90,8 +90,8 @@ func (r *Result) notes() (lines []string) {
 	if r.Rest > 0 {
 		lines = append(lines, fmt.Sprintf("unused: %s at the end, which are not whole samples of %s", counted(r.Rest, "byte"), r.Type))
 	}
-	if f := r.Format; f != nil && f.Spec.Samples != nil && len(f.Spec.Samples.Shape) > 1 {
-		lines = append(lines, fmt.Sprintf("the samples of a packet have the dimensions %s: spectrum and waterfall have them in the order of the packet", strings.Join(f.Spec.Samples.Shape, ", ")))
+	if r.shape != nil {
+		lines = append(lines, fmt.Sprintf("the samples of the first packet have the dimensions %v: spectra are those of all of them, in the order of the packet", r.shape))
 	}
 	for _, s := range r.Streams {
 		if s.Differing > 0 {
