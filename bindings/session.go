@@ -282,6 +282,14 @@ var sessionType = &typeDef{
 			[objects](../writers.md#objects).
 			> local up = s:write_s3{ name = "up", bucket = "data", prefix = "night1",
 			>   endpoint = "http://127.0.0.1:9000", bytes_per_object = "64MiB" }`},
+		{"write_sigmf", sessionWrite("sigmf"), row.FileRows + `. samples table: '{type, rate?, frequency?}': the type of the samples in the packets, samples/s, and the center frequency in Hz
+			. packet_data_offset integer = 0, bytes: left out at the front of each packet; of reordered bursts all is written
+			. header? table: further keys of the global object, such as 'core:description'
+			. overwrite boolean = false: replaces a recording that is there; else it stays, and this run's is PREFIX_INDEX
+			-> stage
+			Makes a writer of SigMF recordings: PREFIX.sigmf-data has the samples, PREFIX.sigmf-meta the type, times and gaps. See [writers](../writers.md).
+			> s:pipe(q, s:write_sigmf{ name = "radio", packet_data_offset = 42,
+			>   samples = { type = "ci16le", rate = 250e6, frequency = 1.4e9 } })`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		h, _ := row.Userdata[*sessionHandle](c.L.Get(1))

@@ -15,9 +15,10 @@ import (
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
+	"github.com/daqiri/daqiri-run/runtime/session/recording"
 )
 
-// sessionWrite implements s:write_pcap{}, s:write_raw{} and s:write_blocks{}.
+// sessionWrite implements s:write_pcap{}, s:write_raw{}, s:write_blocks{} and s:write_sigmf{}.
 func sessionWrite(kind string) function {
 	return func(c *call) int {
 		o := selfSession(c)
@@ -28,6 +29,9 @@ func sessionWrite(kind string) function {
 		w.Prefix = opts.Str("prefix", cmp.Or(name, kind))
 		w.Format = opts.chosen(formats)
 		opts.files(&w)
+		if w.Format.Takes("samples") {
+			opts.recording(&w)
+		}
 		for _, dir := range w.Dirs {
 			if err := os.MkdirAll(dir, 0o777); err != nil {
 				c.Check(&session.StorageError{Err: fmt.Errorf("folder %s can't be made: %w", dir, err)})
@@ -95,6 +99,42 @@ func (o *options) files(w *session.WriterOptions) {
 		o.Wrong("overwrite", "rotated files get numbers behind those of an earlier run, which stay: leave it out")
 	case o.Bool("overwrite", false) && w.Append:
 		o.Wrong("overwrite", "it stands beside 'append', which keeps what the file has: leave one of them out")
+	}
+}
+
+// recording reads the options of a SigMF recording.
+func (o *options) recording(w *session.WriterOptions) {
+	o.Need("samples")
+	t, ok := o.Get("samples").(*lua.LTable)
+	if !ok {
+		o.Wrong("samples", "table expected, got %s", row.Describe(o.Get("samples")))
+	}
+	if len(w.Dirs) > 1 {
+		o.Wrong("dirs", "a recording is one stream of samples in one folder: give dir")
+	}
+	in := newOptions(o.c, o.Arg, t)
+	in.Allow([]string{"frequency", "rate", "type"})
+	in.Need("type")
+	s := recording.Samples{Type: in.Str("type", ""), Rate: in.Number("rate", 0)}
+	if in.Has("frequency") {
+		f := in.Number("frequency", 0)
+		s.Frequency = &f
+	}
+	if in.Has("rate") && s.Rate == 0 {
+		in.Wrong("rate", "a number of samples/s above 0 expected")
+	}
+	if key, err := s.Check(); err != nil {
+		in.Wrong(key, "%v", err)
+	}
+	header, err := recording.ParseHeader(w.Text)
+	if err != nil {
+		o.Wrong("header", "%v", err)
+	}
+	if w.Text, w.Capture, w.Samples, err = s.SigMF(header, Version); err != nil {
+		in.Wrong("type", "%v", err)
+	}
+	if len(w.Text) > maxText {
+		o.Wrong("header", "the global object has %d bytes, at most %d fit", len(w.Text), maxText)
 	}
 }
 

@@ -29,4 +29,5 @@ import (
 	_ "github.com/daqiri/daqiri-run/native/program"
 	_ "github.com/daqiri/daqiri-run/native/reorder"
 	_ "github.com/daqiri/daqiri-run/native/writer"
+	_ "github.com/daqiri/daqiri-run/native/writer/recording"
 )

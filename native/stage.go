@@ -55,7 +55,10 @@ type WriterConf struct {
 	Append           bool   // pcap: append to an existing file
 	Overwrite        bool   // replace existing files
 	BySlot           bool   // blocks: one bitmap bit per slot, not per packet
-	Text             string // pcapng: the section's comment; blocks: user text in each header
+	Text             string // pcapng: the section's comment; blocks: user text in each header; sigmf: JSON members of the global object
+	Capture          string // sigmf: JSON members of each capture
+	SampleBytes      int    // sigmf: bytes of one sample
+	SampleDtype      Dtype  // sigmf: of its parts; DtypeBytes: a type that no stage makes
 	Rotate           Rotation
 	Quota            uint64 // bytes of all files; 0: unlimited
 	DeleteOldest     bool   // at the quota, instead of dropping packets
@@ -147,6 +150,8 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		quota:              C.uint64_t(conf.Quota),
 		delete_oldest:      C.bool(conf.DeleteOldest),
 		enough:             C.bool(conf.Enough),
+		sample_bytes:       C.uint32_t(conf.SampleBytes),
+		sample_dtype:       C.int32_t(conf.SampleDtype),
 	}
 	for i, dir := range conf.Dirs[:min(len(conf.Dirs), MaxDirs)] {
 		if err := put(c.dirs[i][:], "folder", dir); err != nil {
@@ -157,6 +162,9 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		return Stage{}, err
 	}
 	if err := put(c.text[:], "text", conf.Text); err != nil {
+		return Stage{}, err
+	}
+	if err := put(c.capture[:], "capture", conf.Capture); err != nil {
 		return Stage{}, err
 	}
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {

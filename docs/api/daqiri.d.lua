@@ -678,7 +678,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
 ---@field dirs? string[] up to 16 folders instead: each has its own file and thread
----@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
+---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
@@ -691,7 +691,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
 ---@field dirs? string[] up to 16 folders instead: each has its own file and thread
----@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
+---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
@@ -708,7 +708,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
 ---@field dirs? string[] up to 16 folders instead: each has its own file and thread
----@field prefix? string of the files' names; by default the name, or the kind: pcap, raw or blocks
+---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
@@ -741,6 +741,21 @@ function bit.tohex(v) end
 ---@field object_timeout? daqiri.duration of each request with all its attempts (default: 300)
 ---@field end_timeout? daqiri.duration how long the end of the run waits for uploads (default: 30)
 ---@field policy? daqiri.policy when staging memory is full (default: "drop")
+
+---@class (exact) daqiri.session.write_sigmf.options
+---@field name? string of its line in the ledger
+---@field dir? string the folder (default: ".")
+---@field dirs? string[] up to 16 folders instead: each has its own file and thread
+---@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
+---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
+---@field quota? daqiri.size of all files of this run
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
+---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
+---@field policy? daqiri.policy while the disk is too slow (default: "drop")
+---@field samples table {type, rate?, frequency?}: the type of the samples in the packets, samples/s, and the center frequency in Hz
+---@field packet_data_offset? integer bytes: left out at the front of each packet; of reordered bursts all is written (default: 0)
+---@field header? table further keys of the global object, such as core:description
+---@field overwrite? boolean replaces a recording that is there; else it stays, and this run's is PREFIX_INDEX (default: false)
 
 ---Regions, interfaces, stages and workers that start, stop and are accounted for together: what daqiri.open returns.
 ---
@@ -1138,6 +1153,17 @@ function session:write_raw(options) end
 ---@param options daqiri.session.write_s3.options
 ---@return daqiri.stage
 function session:write_s3(options) end
+
+---Makes a writer of SigMF recordings: PREFIX.sigmf-data has the samples, PREFIX.sigmf-meta the type, times and gaps. See
+---writers.
+---
+---```lua
+---s:pipe(q, s:write_sigmf{ name = "radio", packet_data_offset = 42,
+---  samples = { type = "ci16le", rate = 250e6, frequency = 1.4e9 } })
+---```
+---@param options daqiri.session.write_sigmf.options
+---@return daqiri.stage
+function session:write_sigmf(options) end
 
 ---@class (exact) daqiri.interface.answer.options
 ---@field addresses string|string[] IPv4 and IPv6 addresses; an empty list ends it

@@ -312,6 +312,9 @@ const char *dqi_disk_words(int err) {
                "\"delete_oldest\"";
     case DQI_ENOBLOCK:
         return "received packets outside of batches; hint: put a reorder stage before the writer";
+    case DQI_ESAMPLES:
+        return "received packets that do not consist of whole samples; hint: set packet_data_offset to the "
+               "bytes of the headers before the samples, or correct the type of the samples";
     case DQI_ENOCAPTURE:
         return "it can't be appended to: it is not a capture of this format, or damaged before its end";
     case DQI_EORDER:

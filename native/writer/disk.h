@@ -39,6 +39,7 @@ typedef struct dqi_disk {
 enum dqi_file_error {
     DQI_EQUOTA = 0x10000, // the writer's quota is exhausted
     DQI_ENOBLOCK,         // a packet is not an aggregate
+    DQI_ESAMPLES,         // a packet does not consist of whole samples
     DQI_ENOCAPTURE,       // the existing file is not a capture, or damaged before its end
     DQI_EORDER,           // it has another byte order
     DQI_ERESOLUTION,      // its timestamps have another resolution

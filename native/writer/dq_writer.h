@@ -14,6 +14,7 @@ typedef enum dq_writer_kind {
     DQ_WRITE_RAW_BURSTS,  // a file per burst
     DQ_WRITE_PCAPNG,
     DQ_WRITE_BLOCKS, // aggregates back to back
+    DQ_WRITE_SIGMF,  // samples back to back, with a metadata file beside them
 } dq_writer_kind;
 
 enum dq_each { DQ_EACH_PACKET = 1, DQ_EACH_BURST };
@@ -23,6 +24,7 @@ typedef struct dq_format {
     const char *kind;    // writer method in scripts: s:write_KIND
     const char *choice;  // keyword that selects it within its kind; empty: the only one
     const char *suffix;  // of file names
+    const char *beside;  // suffix of a second file that belongs to each file; NULL: none
     const char *options; // additional options of its writers, separated by spaces
     int32_t each;        // dq_each: unit with a file of its own; 0: contiguous files
     bool aggregates;     // accepts only aggregates: another shape starts another file
@@ -41,7 +43,11 @@ typedef struct dq_writer_conf {
     bool append;                 // pcap: append to an existing file
     bool overwrite;              // replace existing files; not rotated files with an index
     bool by_slot;                // blocks: one bit of the bitmap per slot, not per packet
-    char text[3072];             // pcapng: section comment; blocks: user text in each header
+    char text[3072];             // pcapng: section comment; blocks: user text in each header; sigmf: JSON
+                                 // members of the global object
+    char capture[64];            // sigmf: JSON members of each capture
+    uint32_t sample_bytes;       // sigmf: of one sample
+    int32_t sample_dtype;        // sigmf: dq_dtype of its parts; DQ_DTYPE_BYTES: a type that no stage makes
     // Limits at which a file ends: bytes, packets, age; 0: no limit. With any of them, and for blocks, names
     // are PREFIX_INDEX, counted over all folders after existing files. Not for a file per packet or burst.
     uint64_t rotate_bytes, rotate_packets;

@@ -2,7 +2,7 @@
 #include "writer/format.h"
 
 extern const dqi_format dqi_format_pcap, dqi_format_pcapng, dqi_format_raw_packets, dqi_format_raw_bursts,
-    dqi_format_flat, dqi_format_blocks;
+    dqi_format_flat, dqi_format_blocks, dqi_format_sigmf;
 
 static const dqi_format *const formats[] = {
     [DQ_WRITE_PCAP] = &dqi_format_pcap,
@@ -11,6 +11,7 @@ static const dqi_format *const formats[] = {
     [DQ_WRITE_RAW_BURSTS] = &dqi_format_raw_bursts,
     [DQ_WRITE_PCAPNG] = &dqi_format_pcapng,
     [DQ_WRITE_BLOCKS] = &dqi_format_blocks,
+    [DQ_WRITE_SIGMF] = &dqi_format_sigmf,
 };
 
 const dqi_format *dqi_format_of(int kind) {

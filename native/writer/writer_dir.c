@@ -47,7 +47,7 @@ static void lose_device(dqi_writer_dir *l) {
 static void on_error(dqi_writer_dir *l, int err, uint64_t index, const dq_write_names *names) {
     dqi_writer *w = l->w;
     char path[PATH_BYTES];
-    if (err == -DQI_EQUOTA || err == -DQI_ENOBLOCK) { // the folder is usable
+    if (err == -DQI_EQUOTA || err == -DQI_ENOBLOCK || err == -DQI_ESAMPLES) { // the folder is usable
         if (!l->refused && !(err == -DQI_EQUOTA && w->conf.enough))
             dqi_writer_keep_words(w, NULL, dqi_disk_words(err));
         l->refused = true;

@@ -31,12 +31,24 @@ bool dqi_file_indexed(const dqi_writer *w) {
     return w->format->about.aggregates || c->rotate_bytes || c->rotate_packets || c->rotate_ns || w->numbered;
 }
 
+// Replaces the suffix of a path by that of the file beside it. False: the format has none.
+static bool go_beside(const dqi_writer *w, char *path, size_t len) {
+    const dq_format *f = &w->format->about;
+    size_t n = strlen(path) - strlen(f->suffix);
+    if (f->beside) snprintf(path + n, len - n, "%s", f->beside);
+    return f->beside != NULL;
+}
+
+static bool has_bytes(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+}
+
 bool dqi_file_taken(const dqi_writer *w) {
     char path[sizeof((dq_writer_file *)0)->path];
-    struct stat st;
     for (uint32_t i = 0; i < w->conf.n_dirs; i++) {
         dqi_writer_file_path(w, i, NULL, 0, path, sizeof path);
-        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) return true;
+        if (has_bytes(path) || (go_beside(w, path, sizeof path) && has_bytes(path))) return true;
     }
     return false;
 }
@@ -59,7 +71,8 @@ static int64_t index_of(const dqi_writer *w, const char *name) {
     char *end;
     if (strncmp(name, prefix, n) != 0 || name[n] != '_' || name[n + 1] < '0' || name[n + 1] > '9') return -1;
     long long index = strtoll(name + n + 1, &end, 10);
-    return strcmp(end, w->format->about.suffix) == 0 ? index : -1;
+    const dq_format *f = &w->format->about;
+    return strcmp(end, f->suffix) == 0 || (f->beside && strcmp(end, f->beside) == 0) ? index : -1;
 }
 
 int dqi_file_first_index(const dqi_writer *w, uint64_t *index) {
@@ -119,7 +132,9 @@ static bool delete_oldest(dqi_writer_dir *l, dqi_file_tally *t) {
         if (i == list->oldest && n->deleted) list->oldest++;
         if (!n->closed || n->deleted) continue;
         dqi_writer_file_path(w, n->dir, NULL, n->index, path, sizeof path);
+        bool there = access(path, F_OK) == 0;
         n->deleted = found = unlink_ours(n, path);
+        if (there && access(path, F_OK) != 0 && go_beside(w, path, sizeof path)) unlink(path);
         if (found) atomic_fetch_sub(&w->used, n->bytes);
     }
     pthread_mutex_unlock(&w->lock);

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/session/recording"
 )
 
 // MaxDirs is the maximum number of folders of a writer.
@@ -16,7 +17,7 @@ const MaxDirs = native.MaxDirs
 // Format is a file format of writers.
 type Format = native.Format
 
-// Formats returns the formats of a kind of writer, "pcap", "raw" or "blocks"; the first one is the default.
+// Formats returns the formats of a kind of writer, such as "pcap"; the first one is the default.
 func Formats(kind string) (list []Format) {
 	for _, f := range native.Formats() {
 		if f.Kind == kind {
@@ -40,7 +41,9 @@ type WriterOptions struct {
 	Overwrite        bool   // replace existing files; without it, and without Append, new files get an index
 	PacketDataOffset int    // raw: bytes skipped at the start of each packet
 	BySlot           bool   // blocks: bitmap of slots instead of packets
-	Text             string // pcapng: comment of the section; blocks: user text in each header
+	Text             string // pcapng: comment of the section; blocks: user text in each header; sigmf: JSON members of the global object
+	Capture          string // sigmf: JSON members of each capture
+	Samples          recording.Layout
 	Rotate           Rotation
 	Quota            uint64 // maximum bytes of all files, 0: no limit
 	DeleteOldest     bool   // at the quota: delete the oldest files instead of losing packets
@@ -70,6 +73,9 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 			Overwrite:        o.Overwrite,
 			BySlot:           o.BySlot,
 			Text:             o.Text,
+			Capture:          o.Capture,
+			SampleBytes:      o.Samples.Bytes,
+			SampleDtype:      o.Samples.Dtype,
 			Rotate:           o.Rotate,
 			Quota:            o.Quota,
 			DeleteOldest:     o.DeleteOldest,

@@ -49,6 +49,8 @@ func TestFullDisk(t *testing.T) {
 		{"rotated", "write_pcap", `{"rotate": "300KB"}`},
 		{"file per packet", "write_raw", `{"per": "packet"}`},
 		{"flat", "write_raw", `{}`},
+		{"recording", "write_sigmf", `{"samples": {"type": "ci8"}}`},
+		{"rotated recordings", "write_sigmf", `{"samples": {"type": "ri8"}, "rotate": "300KB"}`},
 		{"more files than room", "write_pcap", `{"rotate": {"packets": 2}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -60,6 +60,7 @@ var probes = map[string]probe{
 	"ip":            command("ip"),
 	"iperf3":        command("iperf3"),
 	"ipv6":          listens("tcp6", "[::1]:0"),
+	"jsonschema":    pythonModule("jsonschema"),
 	"libpcap":       libpcap,
 	"loopback":      listens("tcp4", "127.0.0.1:0"),
 	"loopmount":     loopMount,         // asked for in tests/soak

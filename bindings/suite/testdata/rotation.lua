@@ -54,6 +54,15 @@ assert(contents(w.path):find("by night", 1, true))
 sum, w = run(function(s) return s:write_blocks{ name = "blocks", dir = args.dir, header = { site = 3 }, present = "slot" } end)
 t.equal({ sum.blocks.written, sum.blocks.dropped_by.write_error }, { 0, 100 })
 assert(w.error:find("put a reorder stage before the writer", 1, true), w.error)
+local radio = { type = "ci16le", rate = 1e6, frequency = 1.4e9 }
+sum, w = run(function(s) return s:write_sigmf{ name = "radio", dir = args.dir, policy = "wait", packet_data_offset = 42, samples = radio, header = { ["site:x"] = 1 } } end)
+t.equal({ sum.radio.written, #contents(w.path) }, { 100, 10000 })
+local meta = daqiri.from_json(contents(args.dir .. "/radio.sigmf-meta"))
+t.equal({ meta.global["core:datatype"], meta.global["site:x"], meta.captures[1]["core:frequency"], #meta.captures, #meta.annotations }, { "ci16_le", 1, 1.4e9, 1, 0 })
+assert(meta.captures[1]["core:datetime"]:find("^20%d%d%-%d%d%-%d%dT"), meta.captures[1]["core:datetime"])
+sum, w = run(function(s) return s:write_sigmf{ name = "odd", dir = args.dir, policy = "wait", samples = { type = "cf32le" } } end)
+t.equal(sum.odd.dropped_by.write_error, 100)
+assert(w.error:find("do not consist of whole samples", 1, true), w.error)
 
 local function manifest(name) return daqiri.from_json(contents(args.dir .. "/" .. name)) end
 local function rotated() return run(function(s) return s:write_pcap{ name = "turn", dir = args.dir, rotate = { packets = 50 }, policy = "wait" } end) end
@@ -87,6 +96,23 @@ wrong("not one of ns, us", { precision = "ms" })
 wrong("only a pcapng has comments", { comment = "x" })
 wrong("rotated files are never written to again", { append = true, rotate = 100 })
 wrong("unknown option 'snaplen'", { snaplen = 3 }, "write_blocks")
+local function recording(text, samples, more)
+  local o = { samples = samples }
+  for k, v in pairs(more or {}) do o[k] = v end
+  wrong(text, o, "write_sigmf")
+end
+recording("option 'samples' is missing", nil)
+recording("table expected, got the string", "ci8")
+recording("unknown option 'tpye'", { tpye = "ci8" })
+recording("no packed samples; hint: convert to int8 or int16", { type = "ci4" })
+recording("1e+300 is not a valid sample rate", { type = "ci8", rate = 1e300 })
+recording("above 0 expected", { type = "ci8", rate = 0 })
+recording("a number from 0 expected", { type = "ci8", rate = 0 / 0 })
+recording("+Inf is not a valid frequency", { type = "ci8", frequency = 1 / 0 })
+recording("one stream of samples in one folder", radio, { dirs = { args.dir, "b" } })
+recording("did you mean \"core:author\"?", radio, { header = { author = "x" } })
+recording("not a table of keys and values", radio, { header = "x" })
+recording("unknown option 'append'", radio, { append = true })
 wrong("at most 3071 fit", { header = ("x"):rep(3072) }, "write_blocks")
 
 local ng = s:write_pcap{ name = "noted", dir = args.dir, format = "pcapng" }
