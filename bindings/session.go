@@ -240,6 +240,19 @@ var sessionType = &typeDef{
 			Makes a writer of reordered bursts, into files PREFIX_INDEX.dqb, which a program maps as an array: [the format](../../native/writer/BLOCKS.md). Other
 			bursts count as 'write_error'. See [writers](../writers.md).
 			> s:pipe(blocks, s:write_blocks{ name = "heaps", dir = "captures", header = { antenna = 3 } })`},
+		{"write_dada", sessionWrite("dada"), row.FileRows + `. samples table: '{type, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz
+			. header? table: further keys, such as NCHAN, NPOL, BW, TELESCOPE and SOURCE
+			-> stage
+			Makes a writer of PSRDADA files PREFIX_INDEX.dada: a header of 4096 bytes and the data of reordered bursts. A missing burst starts another file, whose OBS_OFFSET has
+			its position. See [writers](../writers.md).
+			> s:pipe(blocks, s:write_dada{ name = "psr", samples = { type = "ci8", rate = 1e6 },
+			>   header = { NCHAN = 1, NPOL = 2, BW = 1, TELESCOPE = "test" } })`},
+		{"write_guppi", sessionWrite("guppi"), row.FileRows + `. samples table: '{type, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz
+			. header? table: further keys, such as OBSNCHAN, NPOL, OBSBW, TELESCOP and SRC_NAME
+			-> stage
+			Makes a writer of GUPPI RAW files PREFIX_INDEX.raw: each reordered burst is a block, behind a header of 4096 bytes. See [writers](../writers.md).
+			> s:pipe(blocks, s:write_guppi{ name = "seti", samples = { type = "ci8", rate = 1e6 },
+			>   header = { OBSNCHAN = 64, NPOL = 4, OBSBW = 64 } })`},
 		{"write_pcap", sessionWrite("pcap"), row.FileRows + `. format "pcap" | "pcapng" = "pcap": a pcapng also has interfaces, queues, flow ids (as comments) and, at each file's end, what the interfaces received and dropped
 			. precision "ns" | "us" = "ns": of its times
 			. snaplen integer = 0, bytes: kept of each packet; 0 is all

@@ -18,7 +18,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/session/recording"
 )
 
-// sessionWrite implements s:write_pcap{}, s:write_raw{}, s:write_blocks{} and s:write_sigmf{}.
+// sessionWrite implements s:write_pcap{}, s:write_raw{}, s:write_blocks{} and recordings, s:write_sigmf{} and others.
 func sessionWrite(kind string) function {
 	return func(c *call) int {
 		o := selfSession(c)
@@ -102,7 +102,7 @@ func (o *options) files(w *session.WriterOptions) {
 	}
 }
 
-// recording reads the options of a SigMF recording.
+// recording reads the options of a recording for other programs.
 func (o *options) recording(w *session.WriterOptions) {
 	o.Need("samples")
 	t, ok := o.Get("samples").(*lua.LTable)
@@ -126,6 +126,28 @@ func (o *options) recording(w *session.WriterOptions) {
 	if key, err := s.Check(); err != nil {
 		in.Wrong(key, "%v", err)
 	}
+	if w.Format.Kind == "sigmf" {
+		o.sigmf(w, in, &s)
+		return
+	}
+	keys, err := recording.ParseKeys(w.Text)
+	if err != nil {
+		o.Wrong("header", "%v", err)
+	}
+	text := s.DADA
+	if w.Format.Kind == "guppi" {
+		text = s.GUPPI
+	}
+	if _, _, err := text(nil); err != nil {
+		in.Wrong("type", "%v", err)
+	}
+	if w.Text, w.Samples.Dtype, err = text(keys); err != nil {
+		o.Wrong("header", "%v", err)
+	}
+}
+
+// sigmf makes the texts of a SigMF recording.
+func (o *options) sigmf(w *session.WriterOptions, in *options, s *recording.Samples) {
 	header, err := recording.ParseHeader(w.Text)
 	if err != nil {
 		o.Wrong("header", "%v", err)

@@ -38,6 +38,7 @@ look() {
     want tcpreplay tcpreplay has tcpreplay
     want scapy python3-scapy module scapy
     want numpy python3-numpy module numpy
+    want astropy python3-astropy module astropy
     want jsonschema python3-jsonschema module jsonschema
     want pip python3-pip module pip
     want venv python3-venv module ensurepip

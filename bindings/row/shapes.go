@@ -107,7 +107,7 @@ const (
 	FileRows = `. name? string: of its line in the ledger
 		. dir? string = ".": the folder
 		. dirs? string[]: up to 16 folders instead: each has its own file and thread
-		. prefix? string: of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
+		. prefix? string: of the files' names; by default the name, or the kind, such as pcap or raw
 		. rotate? size | table: the limit of one file: a size, or '{size, seconds, packets}', whichever is reached first
 		. quota? size: of all files of this run
 		. when_full "drop" | "delete_oldest" | "stop" = "drop": at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or

@@ -678,7 +678,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
 ---@field dirs? string[] up to 16 folders instead: each has its own file and thread
----@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
+---@field prefix? string of the files' names; by default the name, or the kind, such as pcap or raw
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
@@ -687,11 +687,37 @@ function bit.tohex(v) end
 ---@field header? string|table for each file, at most 3071 bytes; a table is written as JSON
 ---@field present? "packet"|"slot" what the bitmap has a bit for (default: "packet")
 
+---@class (exact) daqiri.session.write_dada.options
+---@field name? string of its line in the ledger
+---@field dir? string the folder (default: ".")
+---@field dirs? string[] up to 16 folders instead: each has its own file and thread
+---@field prefix? string of the files' names; by default the name, or the kind, such as pcap or raw
+---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
+---@field quota? daqiri.size of all files of this run
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
+---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
+---@field policy? daqiri.policy while the disk is too slow (default: "drop")
+---@field samples table {type, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz
+---@field header? table further keys, such as NCHAN, NPOL, BW, TELESCOPE and SOURCE
+
+---@class (exact) daqiri.session.write_guppi.options
+---@field name? string of its line in the ledger
+---@field dir? string the folder (default: ".")
+---@field dirs? string[] up to 16 folders instead: each has its own file and thread
+---@field prefix? string of the files' names; by default the name, or the kind, such as pcap or raw
+---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
+---@field quota? daqiri.size of all files of this run
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
+---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
+---@field policy? daqiri.policy while the disk is too slow (default: "drop")
+---@field samples table {type, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz
+---@field header? table further keys, such as OBSNCHAN, NPOL, OBSBW, TELESCOP and SRC_NAME
+
 ---@class (exact) daqiri.session.write_pcap.options
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
 ---@field dirs? string[] up to 16 folders instead: each has its own file and thread
----@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
+---@field prefix? string of the files' names; by default the name, or the kind, such as pcap or raw
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
@@ -708,7 +734,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
 ---@field dirs? string[] up to 16 folders instead: each has its own file and thread
----@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
+---@field prefix? string of the files' names; by default the name, or the kind, such as pcap or raw
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
@@ -746,7 +772,7 @@ function bit.tohex(v) end
 ---@field name? string of its line in the ledger
 ---@field dir? string the folder (default: ".")
 ---@field dirs? string[] up to 16 folders instead: each has its own file and thread
----@field prefix? string of the files' names; by default the name, or the kind: pcap, raw, blocks or sigmf
+---@field prefix? string of the files' names; by default the name, or the kind, such as pcap or raw
 ---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
 ---@field quota? daqiri.size of all files of this run
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
@@ -1124,6 +1150,28 @@ function session:tx_queues(interface) end
 ---@param options? daqiri.session.write_blocks.options
 ---@return daqiri.stage
 function session:write_blocks(options) end
+
+---Makes a writer of PSRDADA files PREFIX_INDEX.dada: a header of 4096 bytes and the data of reordered bursts. A missing
+---burst starts another file, whose OBS_OFFSET has its position. See writers.
+---
+---```lua
+---s:pipe(blocks, s:write_dada{ name = "psr", samples = { type = "ci8", rate = 1e6 },
+---  header = { NCHAN = 1, NPOL = 2, BW = 1, TELESCOPE = "test" } })
+---```
+---@param options daqiri.session.write_dada.options
+---@return daqiri.stage
+function session:write_dada(options) end
+
+---Makes a writer of GUPPI RAW files PREFIX_INDEX.raw: each reordered burst is a block, behind a header of 4096 bytes. See
+---writers.
+---
+---```lua
+---s:pipe(blocks, s:write_guppi{ name = "seti", samples = { type = "ci8", rate = 1e6 },
+---  header = { OBSNCHAN = 64, NPOL = 4, OBSBW = 64 } })
+---```
+---@param options daqiri.session.write_guppi.options
+---@return daqiri.stage
+function session:write_guppi(options) end
 
 ---Makes a writer of captures. The file is PREFIX.pcap. See writers.
 ---

@@ -15,6 +15,8 @@ typedef enum dq_writer_kind {
     DQ_WRITE_PCAPNG,
     DQ_WRITE_BLOCKS, // aggregates back to back
     DQ_WRITE_SIGMF,  // samples back to back, with a metadata file beside them
+    DQ_WRITE_DADA,   // aggregates back to back behind a text header (PSRDADA)
+    DQ_WRITE_GUPPI,  // aggregates back to back, each behind a text header (GUPPI RAW)
 } dq_writer_kind;
 
 enum dq_each { DQ_EACH_PACKET = 1, DQ_EACH_BURST };
@@ -44,10 +46,10 @@ typedef struct dq_writer_conf {
     bool overwrite;              // replace existing files; not rotated files with an index
     bool by_slot;                // blocks: one bit of the bitmap per slot, not per packet
     char text[3072];             // pcapng: section comment; blocks: user text in each header; sigmf: JSON
-                                 // members of the global object
+                                 // members of the global object; dada, guppi: lines or cards
     char capture[64];            // sigmf: JSON members of each capture
     uint32_t sample_bytes;       // sigmf: of one sample
-    int32_t sample_dtype;        // sigmf: dq_dtype of its parts; DQ_DTYPE_BYTES: a type that no stage makes
+    int32_t sample_dtype; // recordings: dq_dtype of its parts; DQ_DTYPE_BYTES: a type that no stage makes
     // Limits at which a file ends: bytes, packets, age; 0: no limit. With any of them, and for blocks, names
     // are PREFIX_INDEX, counted over all folders after existing files. Not for a file per packet or burst.
     uint64_t rotate_bytes, rotate_packets;

@@ -50,6 +50,7 @@ type probe func() error
 // these skips and gives the reason; where DAQIRI_REQUIRE (comma separated) names it, the test fails instead.
 var probes = map[string]probe{
 	"arm64":         crossCompiler,
+	"astropy":       pythonModule("astropy"),
 	"bpf":           command("clang"), // and llvm-strip: builds the eBPF object
 	"capinfos":      command("capinfos"),
 	"clang-format":  command("clang-format"),

@@ -63,6 +63,8 @@ assert(meta.captures[1]["core:datetime"]:find("^20%d%d%-%d%d%-%d%dT"), meta.capt
 sum, w = run(function(s) return s:write_sigmf{ name = "odd", dir = args.dir, policy = "wait", samples = { type = "cf32le" } } end)
 t.equal(sum.odd.dropped_by.write_error, 100)
 assert(w.error:find("do not consist of whole samples", 1, true), w.error)
+sum = run(function(s) return s:write_guppi{ name = "guppi", dir = args.dir, samples = { type = "ci8" } } end)
+t.equal({ sum.guppi.written, sum.guppi.dropped_by.write_error }, { 0, 100 }) -- they are not reordered
 
 local function manifest(name) return daqiri.from_json(contents(args.dir .. "/" .. name)) end
 local function rotated() return run(function(s) return s:write_pcap{ name = "turn", dir = args.dir, rotate = { packets = 50 }, policy = "wait" } end) end
@@ -113,6 +115,12 @@ recording("one stream of samples in one folder", radio, { dirs = { args.dir, "b"
 recording("did you mean \"core:author\"?", radio, { header = { author = "x" } })
 recording("not a table of keys and values", radio, { header = "x" })
 recording("unknown option 'append'", radio, { append = true })
+wrong("NBIT can't be set", { samples = radio, header = { NBIT = 3 } }, "write_dada")
+wrong("which have complex samples; hint: ci8", { samples = { type = "i8" } }, "write_guppi")
+local keeps = s:reorder{ name = "keeps", memory_region = "packets", packets_per_batch = 8, sequence_number = { bit_offset = 336, bit_width = 32 }, payload_byte_offset = 46, fill = "keep" }
+t.raises("missing packets of reorder keeps keep earlier data", function()
+  s:pipe(s:rx_queue("loop0"), keeps, s:write_dada{ name = "dada", dir = args.dir, samples = radio })
+end)
 wrong("at most 3071 fit", { header = ("x"):rep(3072) }, "write_blocks")
 
 local ng = s:write_pcap{ name = "noted", dir = args.dir, format = "pcapng" }

@@ -1,11 +1,9 @@
 // sigmf_file.c: SigMF recordings: samples back to back as in a flat file, and a metadata file beside it that
 // lists where the stream continues after a jump (captures) and which samples are missing (annotations).
 #include "core/burst.h"
-#include "core/err.h"
-#include "pipeline/queue.h"
-#include "reorder/reorder.h"
 #include "writer/format.h"
 #include "writer/gather.h"
+#include "writer/recording/recording.h"
 #include "writer/recording/sigmf_meta.h"
 
 #include <errno.h>
@@ -116,18 +114,6 @@ static int sigmf_close(dqi_buffered_file *file) {
     return closed != 0 ? closed : err;
 }
 
-// Converted data must have the element type of the samples.
-static int sigmf_check(const char *writer, const dq_writer_conf *c, const dq_queue *q, dq_diag *diag) {
-    const dqi_reorder *r = dqi_reorder_of(q);
-    int32_t made = r ? r->conf.types.output : DQ_DTYPE_BYTES;
-    if (made == DQ_DTYPE_BYTES || made == c->sample_dtype) return DQ_OK;
-    return dqi_fail(
-        diag, DQ_INVALID_PARAMETER,
-        "writer %s: reorder %s makes %s, which samples.type does not describe; hint: make the type of "
-        "the samples and output_type the same",
-        writer, q->conf.name, dq_dtype_name(made));
-}
-
 const dqi_format dqi_format_sigmf = {
     .about = {.kind = "sigmf",
               .choice = "",
@@ -135,7 +121,7 @@ const dqi_format dqi_format_sigmf = {
               .beside = "." DQI_SIGMF_META,
               .options = "header overwrite packet_data_offset samples"},
     .size = sizeof(sigmf_file),
-    .check = sigmf_check,
+    .check = dqi_recording_check,
     .bytes_of = sigmf_bytes_of,
     .open = sigmf_open,
     .add = sigmf_add,

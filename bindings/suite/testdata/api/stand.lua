@@ -246,6 +246,8 @@ M.args = {
     write_pcap = function() return { { { dir = work_dir, prefix = next_number(), format = "pcapng" } } } end,
     write_raw = function() return { { { dir = work_dir, prefix = next_number(), per = "file" } }, { { dir = work_dir, prefix = next_number() } } } end,
     write_sigmf = function() return { { { dir = work_dir, prefix = next_number(), manifest = false, samples = { type = "ci8", rate = 1e6 } } } } end,
+    write_dada = function() return { { { dir = work_dir, prefix = next_number(), manifest = false, samples = { type = "i8" } } } } end,
+    write_guppi = function() return { { { dir = work_dir, prefix = next_number(), manifest = false, samples = { type = "ci8" } } } } end,
     write_s3 = function() return { { { bucket = "b", endpoint = "http://127.0.0.1:1", access_key = "a", secret_key = "b", attempts = 1 } } } end,
   },
   interface = {
