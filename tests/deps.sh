@@ -39,6 +39,8 @@ look() {
     want scapy python3-scapy module scapy
     want numpy python3-numpy module numpy
     want astropy python3-astropy module astropy
+    want h5py python3-h5py module h5py
+    want h5dump hdf5-tools has h5dump
     want jsonschema python3-jsonschema module jsonschema
     want pip python3-pip module pip
     want venv python3-venv module ensurepip

@@ -1,9 +1,10 @@
 """Reads the files of daqiri-run as memory-mapped numpy arrays: block files (native/writer/BLOCKS.md) and raw ones."""
 import math
+import os
 
 import numpy as np
 
-__all__ = ["blocks", "present", "raw"]
+__all__ = ["blocks", "hdf5", "present", "raw"]
 
 # The elements of a block file by its field dtype; of 4-bit integers and bf16, which numpy lacks, what holds them.
 _ELEMENTS = {0: "u1", 1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<f2", 6: "<u2", 7: "<f4", 8: "<f8"}
@@ -63,6 +64,33 @@ def _record(fields, itemsize):
 def present(b):
     """Which cells came, by block: booleans of shape (blocks, 8 * bytes of the bitmap); those behind the last cell are False."""
     return np.unpackbits(np.asarray(b["present"]), axis=-1, bitorder="little").astype(bool)
+
+
+def hdf5(path, out=None):
+    """Creates an HDF5 file beside a block file, by h5py, and returns its name: out, or path with .h5 in place of .dqb. Its data set "data" has the data
+    of all whole blocks, of shape (blocks, slots, elements), and reads them from the block file, whose absolute name it has. The other fields of blocks()
+    and the cells of present() are data sets of their own. FileExistsError: out is there. ValueError: as blocks(), or there is no whole block."""
+    import h5py
+    b = blocks(path)
+    if len(b) == 0:
+        raise ValueError(f"{path}: there is no whole block")
+    out = os.path.splitext(path)[0] + ".h5" if out is None else out
+    stride, at = b.dtype.itemsize, b.dtype.fields["data"][1]
+    data, source = b.dtype["data"], os.path.abspath(path)
+    parts = [(source, b.offset + k * stride + at, data.itemsize) for k in range(len(b))]
+    fresh = f"{out}.{os.getpid()}.new"
+    try:
+        with h5py.File(fresh, "x") as f:
+            f.create_dataset("data", (len(b), *data.shape), data.base, external=parts)
+            for name in b.dtype.names:
+                if name not in ("data", "present"):
+                    f[name] = np.ascontiguousarray(b[name])
+            f["present"] = present(b)
+        os.link(fresh, out)  # never replaces a file
+    finally:
+        if os.path.exists(fresh):
+            os.unlink(fresh)
+    return out
 
 
 def raw(path, dtype="u1", shape=(-1,), offset=0):

@@ -125,6 +125,37 @@ for shape, offset, why in ((51,), 50, "a byte behind the end of a file is read")
 print("right")
 `
 
+// pythonHDF5 has h5dump, and h5py, read what the package makes of a block file of two whole blocks and a part.
+const pythonHDF5 = `
+import os, re, struct, subprocess, sys, numpy as np
+sys.path.insert(0, sys.argv[1])
+import daqiri_run, h5py
+head = struct.pack("<8sIIQIIIIII", b"DQBATCH", 1, 4096, 8192, 4096, 3, 16, 12, 4, 3).ljust(64, b"\0") + struct.pack("<III", 12, 72, 96)
+values = [[1000 * k - 7 * i for i in range(24)] for k in range(3)]
+def block(k): return (struct.pack("<8sQ", b"BATCH", 70 + k).ljust(72, b"\0") + bytes([5 + k, 8])).ljust(4096, b"\0") + struct.pack("<24h", *values[k]).ljust(4096, b"\0")
+os.mkdir("d")
+with open("d/made.dqb", "wb") as f: f.write(head.ljust(4096, b"\0") + block(0) + block(1) + block(2)[:8191])
+assert daqiri_run.hdf5("d/made.dqb") == "d/made.h5"
+assert os.stat("d/made.h5").st_size < 20000
+folder = os.getcwd()
+os.chdir("/")
+text = subprocess.run(["h5dump", "-y", "-w", "0", "-d", "/data", folder + "/d/made.h5"], check=True, capture_output=True, text=True).stdout
+shown = [int(v) for v in re.findall(r"-?\d+", text[text.index("DATA {"):])]
+assert shown == values[0] + values[1] and "( 2, 3, 8 )" in text and "H5T_STD_I16LE" in text, text
+with h5py.File(folder + "/d/made.h5") as f:
+    assert f["data"][1].ravel().tolist() == values[1] and f["batch_id"][:].tolist() == [70, 71] and f["extra"].shape == (2, 3)
+    assert f["present"][1].tolist() == [i in (1, 2, 11) for i in range(16)], f["present"][1]
+os.chdir(folder)
+before = open("d/made.h5", "rb").read()
+try: daqiri_run.hdf5("d/made.dqb"); sys.exit("a file is replaced")
+except FileExistsError: pass
+assert open("d/made.h5", "rb").read() == before and sorted(os.listdir("d")) == ["made.dqb", "made.h5"], os.listdir("d")
+with open("none.dqb", "wb") as f: f.write(head.ljust(4096, b"\0"))
+try: daqiri_run.hdf5("none.dqb"); sys.exit("no block is a data set")
+except ValueError: pass
+print("right")
+`
+
 // pythonDamaged reads block files with random damage: what is read is what the file has where its header puts it, or it is a ValueError. Its
 // arguments are the package's folder and how many files.
 const pythonDamaged = `
@@ -189,6 +220,12 @@ func TestPythonReader(t *testing.T) {
 
 // TestPythonLayout reads with the Python package files whose bytes are put together by hand.
 func TestPythonLayout(t *testing.T) { pythonSays(t, pythonMade) }
+
+// TestPythonHDF5 reads by h5dump the HDF5 file that the Python package makes of a block file.
+func TestPythonHDF5(t *testing.T) {
+	harness.Need(t, "h5py", "h5dump")
+	pythonSays(t, pythonHDF5)
+}
 
 // TestPythonDamaged reads damaged files with the Python package (DAQIRI_TEST_DAMAGED: how many).
 func TestPythonDamaged(t *testing.T) {

@@ -57,6 +57,8 @@ var probes = map[string]probe{
 	"dpdk":          dpdkLibrary,
 	"dpdk-releases": func() error { _, err := debian.Mirror(); return err },
 	"ethtool":       command("ethtool"),
+	"h5dump":        command("h5dump"),
+	"h5py":          pythonModule("h5py"),
 	"hugepages":     freeHugePages,
 	"ip":            command("ip"),
 	"iperf3":        command("iperf3"),
