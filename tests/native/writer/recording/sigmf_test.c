@@ -66,6 +66,24 @@ static void jumps_and_gaps(void) {
     rig_close(&r);
 }
 
+// Cells of 500 bytes begin and end within samples of 8 bytes, which are missing if a part of them is.
+static void parts_of_samples_are_missing(void) {
+    rig r;
+    rig_open(&r, true, 1, 64, 8192);
+    dq_writer_conf c = sigmf_conf(&r);
+    c.sample_bytes = 8;
+    dq_stage *st = new_writer(&r, &c);
+    dqi_node node = {.stage = st};
+    const uint64_t holes = 0xfff & ~UINT64_C(0x9);
+    dq_aggregate a;
+    put_batch(st, &node, batch_of(&r, SLOTS, 0, &holes, &a)); // cells 0 and 3: bytes 0 to 499, 1500 to 1999
+    st->ops->finish(st);
+    const char *text = text_of(&r, "t.sigmf-meta");
+    CHECK_TEXT(text, "[{\"core:sample_start\":0,\"core:sample_count\":63,");
+    CHECK_TEXT(text, "{\"core:sample_start\":187,\"core:sample_count\":63,");
+    rig_close(&r);
+}
+
 // Packets of 100 bytes without the first 20 are 20 samples; others must be whole samples, too.
 static void packets_are_whole_samples(void) {
     rig r;
@@ -102,14 +120,17 @@ static void rotation(void) {
     c.quota = 600;
     c.delete_oldest = true;
     dq_stage *st = new_writer(&r, &c);
+    put_file(rig_path(&r, "t_000006.sigmf-meta"), "of a later one"); // its name is passed over
     dqi_node node = {.stage = st};
     push_numbered(&r, st, &node, 0, 10);
     st->ops->finish(st);
     DQ_EQ(balanced(st, &node, 1).out, 10);
     DQ_CHECK(!is_there(&r, "t_000005.sigmf-data") && !is_there(&r, "t_000005.sigmf-meta"));
-    CHECK_TEXT(text_of(&r, "t_000009.sigmf-meta"),
+    CHECK_TEXT(text_of(&r, "t_000010.sigmf-meta"),
                "\"core:offset\":200},\n\"captures\":[{\"core:sample_start\":200,");
     DQ_EQ_STR(text_of(&r, "t_000004.sigmf-meta"), "of another recording");
+    DQ_EQ_STR(text_of(&r, "t_000006.sigmf-meta"), "of a later one");
+    DQ_CHECK(!is_there(&r, "t_000006.sigmf-data"));
     rig_close(&r);
 }
 
@@ -176,6 +197,7 @@ static void full_lists(void) {
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(jumps_and_gaps);
+    DQ_RUN(parts_of_samples_are_missing);
     DQ_RUN(packets_are_whole_samples);
     DQ_RUN(rotation);
     DQ_RUN(earlier_recordings_stay);
