@@ -23,18 +23,11 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
+	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
 // ownSocket selects a socket named by the job's process id in the user's socket folder.
 const ownSocket = "auto"
-
-// socketFolder returns the default folder of job sockets; own: number of its levels that belong to this program.
-func socketFolder(g *state.Global) (dir string, own int) {
-	if base := g.Env["XDG_RUNTIME_DIR"]; base != "" {
-		return filepath.Join(base, "daqiri-run"), 1
-	}
-	return filepath.Join(os.TempDir(), "daqiri-run-"+strconv.Itoa(os.Getuid()), "daqiri-run"), 2
-}
 
 // listenForOthers opens the socket for --attach.
 func (r *runner) listenForOthers() error {
@@ -43,8 +36,8 @@ func (r *runner) listenForOthers() error {
 		return nil
 	}
 	if path == ownSocket {
-		dir, own := socketFolder(r.g)
-		if err := attach.Folder(dir, own); err != nil {
+		dir, own := listen.SocketFolder(r.g.Env["XDG_RUNTIME_DIR"])
+		if err := listen.Folder(dir, own); err != nil {
 			return exit.Fail(exit.Usage, fmt.Errorf("--attach: %w", err))
 		}
 		path = filepath.Join(dir, strconv.Itoa(os.Getpid())+".sock")
@@ -115,7 +108,7 @@ func jobSocket(g *state.Global, path string) (string, error) {
 	if path != "" {
 		return path, nil
 	}
-	dir, _ := socketFolder(g)
+	dir, _ := listen.SocketFolder(g.Env["XDG_RUNTIME_DIR"])
 	files, _ := filepath.Glob(filepath.Join(dir, "*.sock")) // the pattern is valid
 	switch len(files) {
 	case 0:

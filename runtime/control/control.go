@@ -74,34 +74,7 @@ func open(o Options) (net.Listener, error) {
 		}
 		return net.Listen("tcp", o.TCP)
 	}
-	if info, err := os.Lstat(o.Unix); err == nil {
-		if info.Mode()&fs.ModeSocket == 0 {
-			return nil, fmt.Errorf("%s is there, and is not a socket", o.Unix)
-		}
-		if c, err := net.Dial("unix", o.Unix); err == nil {
-			_ = c.Close()
-			return nil, fmt.Errorf("%s: another process listens there", o.Unix)
-		}
-		if err := os.Remove(o.Unix); err != nil {
-			return nil, err
-		}
-	}
-	// The socket has a temporary name until its mode is set, so that other users cannot connect before.
-	made := fmt.Sprintf("%s.%d", o.Unix, os.Getpid())
-	l, err := net.Listen("unix", made)
-	if err != nil {
-		return nil, err
-	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err = os.Chmod(made, o.Mode); err == nil {
-		err = os.Rename(made, o.Unix)
-	}
-	if err != nil {
-		_ = l.Close()
-		_ = os.Remove(made)
-		return nil, err
-	}
-	return l, nil
+	return listen.Unix("unix", o.Unix, o.Mode)
 }
 
 // Address returns the address or path that the server listens on.
