@@ -74,11 +74,10 @@ func moduleControl(c *call) int {
 	h := &controlHandle{token: o.Str("token", ""), verbs: map[string]*lua.LFunction{}}
 	conf := control.Options{Unix: o.Str("unix", ""), TCP: o.Str("tcp", ""), Mode: 0o600}
 	if o.Has("mode") {
-		mode, err := strconv.ParseUint(o.Str("mode", ""), 8, 9)
-		if err != nil || conf.Unix == "" {
+		conf.Mode = o.socketMode()
+		if conf.Unix == "" {
 			o.Wrong("mode", "three octal digits expected, as text, beside unix: \"0660\"")
 		}
-		conf.Mode = fs.FileMode(mode)
 	}
 	if conf.TCP != "" && h.token == "" {
 		o.Wrong("tcp", "any program of this machine can connect to %s, a web page in a browser too: give a token, or use a unix socket", conf.TCP)
@@ -93,6 +92,15 @@ func moduleControl(c *call) int {
 	rt.Task.AtExit(server.Close)
 	rt.listening++ // keeps a spawned task running
 	return c.Push(rt.newLasting(h))
+}
+
+// socketMode reads the option mode, the permissions of a socket's file; the default permits its user only.
+func (o *options) socketMode() fs.FileMode {
+	mode, err := strconv.ParseUint(o.Str("mode", "600"), 8, 9)
+	if err != nil {
+		o.Wrong("mode", "three octal digits expected, as text, beside unix: \"0660\"")
+	}
+	return fs.FileMode(mode)
 }
 
 func controlOn(c *call) int {

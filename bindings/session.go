@@ -201,6 +201,18 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a stage that passes one burst of so many.
 			> s:pipe(q, s:sample{ every = 10 }, w)`},
+		{"share", sessionShare, `. name? string: of the stream, which readers attach to, and of its line in the ledger
+			. path? string: of the socket; by default NAME in the folder daqiri-run of 'XDG_RUNTIME_DIR'
+			. mode string = "0600": permissions of the socket, octal; others than the program's user attach only if it permits them
+			. lend integer = 4, blocks: that a reader may have at a time, 1 to 64
+			. readers integer = 4: attached at a time, 1 to 32
+			. policy policy = "drop": for a reader that has as many blocks as it may: it misses the next one, or the queue waits for it
+			. timeout duration = 1: of each wait; a reader that releases nothing in this time is not waited for until it does
+			. header? string | table: for readers; a table is written as JSON
+			-> stage
+			Makes a stage that lends aggregates to other programs without a copy, and passes them on. Python reads them with 'daqiri_run.attach'. Their memory region has
+			'shared: true'. See [live data](../live.md).
+			> s:pipe(blocks, s:share{ name = "live" })`},
 		{"stage", sessionStage, `- name stage_name: of its line in the ledger
 			-> stage
 			A stage that was made before.

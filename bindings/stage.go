@@ -2,6 +2,8 @@ package bindings
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -27,18 +29,22 @@ var stageType = &typeDef{
 		{"error", `-> string | nil
 			A writer's first error, or nil.
 			> print(w.error)`},
-		{"kind", `-> string: filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, tap, pcap, raw, blocks or s3
+		{"kind", `-> string: filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, share, tap, pcap, raw, blocks or s3
 			What the stage does.
 			> print(w.kind)    -- pcap`},
 		{"name", `-> string
 			The name of its line in the ledger.
 			> print(w.name)`},
 		{"path", `-> string | nil
-			The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
+			The file that a writer writes or wrote last, of the first folder that has one, or the socket of a share stage; nil where there is none.
 			> print(w.path)`},
 		{"paths", `-> string[]: of each folder
 			The files that a writer writes or wrote last.
 			> for _, path in ipairs(w.paths) do print(path) end`},
+		{"readers", `-> table[] | nil
+			The programs that are attached to a share stage, with 'pid', 'lent' (blocks that it has), 'blocks' (lent to it so far) and 'missed'; nil for other stages.
+			> local live = s:share{ name = "live" }
+			> print(#live.readers)    -- 0`},
 	},
 	is: func(self any) []string {
 		switch st := self.(*stage).st; {
@@ -62,9 +68,14 @@ var stageType = &typeDef{
 			if paths := st.Paths(); len(paths) > 0 {
 				return lua.LString(paths[0])
 			}
+			if path := st.SharePath(); path != "" {
+				return lua.LString(path)
+			}
 			return lua.LNil
 		case lua.LString("paths"):
 			return value.List(rt.root, st.Paths())
+		case lua.LString("readers"):
+			return rt.readers(st)
 		case lua.LString("error"):
 			if err := st.Error(); err != nil {
 				return lua.LString(err.Error())
@@ -102,6 +113,43 @@ var stageType = &typeDef{
 func (c *call) pushStage(st *session.Stage, o *RunningSession, err error) int {
 	c.Check(err)
 	return c.Push(c.rt.newObject(&stage{st: st, of: o}))
+}
+
+// sessionShare implements s:share{}.
+func sessionShare(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1)
+	var sh session.ShareOptions
+	sh.Path, sh.Mode = opts.Str("path", ""), opts.socketMode()
+	sh.Lend, sh.Readers = int(opts.Whole("lend", 4, 1, session.MaxLend)), int(opts.Whole("readers", 4, 1, session.MaxReaders))
+	sh.Policy, sh.Header = opts.Policy(session.Drop), opts.header()
+	sh.Timeout = time.Second
+	if after, given := opts.Seconds("timeout"); given {
+		sh.Timeout = time.Duration(after)
+	}
+	sh.Log = c.rt.Log
+	name := opts.Str("name", "")
+	if strings.ContainsRune(name, '/') {
+		opts.Wrong("name", "%q has a '/', and the name is that of a file: set 'path'", name)
+	}
+	st, err := o.s.Share(name, sh)
+	return c.pushStage(st, o, err)
+}
+
+// readers returns the readers of a share stage as a list of tables; nil for other stages.
+func (rt *Runtime) readers(st *session.Stage) lua.LValue {
+	if st.Kind() != session.KindShare {
+		return lua.LNil
+	}
+	list := rt.root.NewTable()
+	for _, r := range st.Readers() {
+		t := rt.root.NewTable()
+		for key, n := range map[string]int{"pid": r.PID, "lent": r.Lent, "blocks": r.Blocks, "missed": r.Missed} {
+			t.RawSetString(key, lua.LNumber(n))
+		}
+		list.Append(t)
+	}
+	return list
 }
 
 // selfOut returns self, a stage that produces aggregates, and the queue that delivers them.

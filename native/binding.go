@@ -6,13 +6,19 @@ package native
 */
 import "C"
 
-import "unsafe"
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+)
 
 // IPCBytes is the size of a handle of cuIpcGetMemHandle.
 const IPCBytes = int(C.DQ_BINDING_IPC_N)
 
-// Binding is memory of the application for a region: one of Array, Path, Handle and FD. It mirrors dq_binding.
+// Binding is memory for a region: one of Own, Array, Path, Handle and FD. It mirrors dq_binding.
 type Binding struct {
+	Own    bool // a file that contains only this region, see Lend
 	Array  *Array
 	Path   string // file with memory
 	Handle string // of cuIpcGetMemHandle, IPCBytes long
@@ -28,6 +34,8 @@ const BindingRest = uint64(C.DQ_BINDING_REST)
 func (r Region) Bind(name string, b Binding) error {
 	c := C.dq_binding{source: C.DQ_BINDING_FILE, fd: -1, offset: C.uint64_t(b.Offset), bytes: C.uint64_t(b.Bytes)}
 	switch {
+	case b.Own:
+		c.source = C.DQ_BINDING_OWN
 	case b.Array != nil:
 		c.source, c.array = C.DQ_BINDING_ARRAY, b.Array.c
 	case b.Handle != "":
@@ -51,6 +59,26 @@ func (r Region) Lost() (why string) {
 			*buf = 0
 		}
 	})
+}
+
+// Lend returns a new read-only descriptor of the file of a region that was bound with Own, for other processes; the caller closes it.
+func (r Region) Lend() (*os.File, error) {
+	fd := C.dq_region_lend(r.c)
+	if fd < 0 {
+		return nil, status(fd)
+	}
+	return os.NewFile(uintptr(fd), "region"), nil
+}
+
+// SharedFile creates a memory file of this size, which is sealed against changes of its size, for passing to other processes.
+func SharedFile(name string, size int) (*os.File, error) {
+	n := cString(name)
+	defer n.free()
+	fd := C.dq_shared_file(n.c, C.uint64_t(size))
+	if fd < 0 {
+		return nil, fmt.Errorf("cannot allocate memory file %s of %d bytes: %w", name, size, syscall.Errno(-fd))
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // Measure computes the sizes and places of the regions as Open does, for Region.Info, and checks bindings; it allocates no memory. The session must be

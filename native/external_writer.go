@@ -25,12 +25,22 @@ const (
 	ExtraObjects Extra = C.DQ_EXTRA_OBJECTS
 	ExtraRetries Extra = C.DQ_EXTRA_RETRIES
 	ExtraStallNS Extra = C.DQ_EXTRA_STALL_NS
+	ExtraReaders Extra = C.DQ_EXTRA_READERS
+	ExtraLent    Extra = C.DQ_EXTRA_LENT
+	ExtraMissed  Extra = C.DQ_EXTRA_MISSED
 )
 
 // AddExternalWriter adds a writer implemented by its one consumer; up to depth bursts may wait for it.
 func (s *Session) AddExternalWriter(name string, depth int, policy Policy) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
-		return C.dq_stage_external(s.c, n, C.uint32_t(depth), C.int(policy), out, d)
+		return C.dq_stage_external(s.c, n, C.DQ_LINE_WRITER, C.uint32_t(depth), C.int(policy), out, d)
+	})
+}
+
+// AddShare adds a stage whose one consumer lends its bursts to other processes; up to depth bursts may wait for it. The stage passes bursts on.
+func (s *Session) AddShare(name string, depth int, policy Policy) (Stage, error) {
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_external(s.c, n, C.DQ_LINE_STAGE, C.uint32_t(depth), C.int(policy), out, d)
 	})
 }
 

@@ -118,6 +118,9 @@ func (b Burst) Block() (header []byte, padding int) {
 	return header, int(bytes) - len(header) - int(a.slots)*int(a.slot_bytes)
 }
 
+// BlockFileHeaderBytes is the length of BlockFileHeader.
+const BlockFileHeaderBytes = C.DQ_BLOCK_FILE_HEADER
+
 // BlockFileHeader returns the header of a file of such blocks, with the user's text and the file's index. For reordered bursts.
 func (b Burst) BlockFileHeader(writer, text string, index uint64) []byte {
 	name, words := cString(writer), cString(text)

@@ -157,7 +157,8 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(memoryDir(t)) // examples write to "captures"
+	t.Chdir(memoryDir(t))                    // examples write to "captures"
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // and have sockets there
 	path := lua.LString(here + "/testdata/?.lua")
 	example := func(name, kind, text string) {
 		t.Run(name, func(t *testing.T) {

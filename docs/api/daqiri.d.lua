@@ -670,6 +670,16 @@ function bit.tohex(v) end
 ---@field every integer bursts: one of so many passes
 ---@field name? string of its line in the ledger
 
+---@class (exact) daqiri.session.share.options
+---@field name? string of the stream, which readers attach to, and of its line in the ledger
+---@field path? string of the socket; by default NAME in the folder daqiri-run of XDG_RUNTIME_DIR
+---@field mode? string permissions of the socket, octal; others than the program's user attach only if it permits them (default: "0600")
+---@field lend? integer blocks: that a reader may have at a time, 1 to 64 (default: 4)
+---@field readers? integer attached at a time, 1 to 32 (default: 4)
+---@field policy? daqiri.policy for a reader that has as many blocks as it may: it misses the next one, or the queue waits for it (default: "drop")
+---@field timeout? daqiri.duration of each wait; a reader that releases nothing in this time is not waited for until it does (default: 1)
+---@field header? string|table for readers; a table is written as JSON
+
 ---@class (exact) daqiri.session.threshold.options
 ---@field after? daqiri.duration from the start, before which a running session is not judged (default: 0)
 ---@field abort? boolean a run that does not meet it ends at once (default: false)
@@ -1071,6 +1081,16 @@ function session:rx_queues(interface) end
 ---@param options daqiri.session.sample.options
 ---@return daqiri.stage
 function session:sample(options) end
+
+---Makes a stage that lends aggregates to other programs without a copy, and passes them on. Python reads them with
+---daqiri_run.attach. Their memory region has shared: true. See live data.
+---
+---```lua
+---s:pipe(blocks, s:share{ name = "live" })
+---```
+---@param options? daqiri.session.share.options
+---@return daqiri.stage
+function session:share(options) end
 
 ---A stage that was made before.
 ---
@@ -1955,10 +1975,11 @@ function queue:transmit(options) end
 ---
 ---@class daqiri.stage
 ---@field error string|nil A writer's first error, or nil.
----@field kind string What the stage does. (filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, tap, pcap, raw, blocks or s3)
+---@field kind string What the stage does. (filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, share, tap, pcap, raw, blocks or s3)
 ---@field name string The name of its line in the ledger.
----@field path string|nil The file that a writer writes or wrote last, of the first folder that has one; nil where there is none.
+---@field path string|nil The file that a writer writes or wrote last, of the first folder that has one, or the socket of a share stage; nil where there is none.
 ---@field paths string[] The files that a writer writes or wrote last. (of each folder)
+---@field readers table[]|nil The programs that are attached to a share stage, with pid, lent (blocks that it has), blocks (lent to it so far) and missed; nil for other stages.
 local stage = {}
 
 ---Of a writer of objects: uploads what it has, waits for that, at most end_timeout, and gives its staging memory back.

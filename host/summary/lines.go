@@ -63,6 +63,16 @@ func (s *Session) memory(b *strings.Builder) {
 	}
 }
 
+// shares prints what readers of shared streams got.
+func (s *Session) shares(b *strings.Builder) {
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		if n := l.Extra.Get("readers"); n > 0 {
+			fmt.Fprintf(b, "  %s lent %s to %s and %s were missed\n", l.Title(), counted(l.Extra.Get("lent"), "block"), counted(n, "reader"), count(l.Extra.Get("missed")))
+		}
+	}
+}
+
 // moved returns the packets and bytes that a queue received or sent.
 func moved(l *stats.Line) (packets, bytes uint64) {
 	if l.Kind == stats.Tx {

@@ -109,6 +109,7 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	b.WriteByte('\n')
 	s.ledger(b, st)
 	s.memory(b)
+	s.shares(b)
 	s.drops(b, st)
 	s.sources(b, st)
 	s.cuts(b)

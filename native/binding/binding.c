@@ -88,9 +88,15 @@ int dq_region_bind(dq_region *r, const dq_binding *conf, dq_diag *diag) {
     if (conf->bytes == 0) return dqi_refuse(r, diag, "its memory has no bytes");
     if (r->conf.kind == DQ_KIND_DARK)
         return dqi_refuse(r, diag, "memory of kind %s can't be bound", dq_kind_name(r->conf.kind));
+    if (conf->source == DQ_BINDING_OWN && r->conf.kind == DQ_KIND_DEVICE)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "cannot share memory region %s: it is on a GPU, and sharing GPU memory is not "
+                        "supported; hint: kind host or host_pinned",
+                        r->conf.name);
     dqi_binding *b = calloc(1, sizeof *b);
     if (!b) return dqi_fail(diag, DQ_ESYS - ENOMEM, "memory region %s: no memory", r->conf.name);
     b->bound = (dqi_bound){.check = check, .map = dqi_file_map, .release = release, .fd = -1};
+    b->bound.own = conf->source == DQ_BINDING_OWN;
     b->conf = *conf;
     b->conf.fd = -1;
     b->conf.path = NULL;

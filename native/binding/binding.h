@@ -35,6 +35,8 @@ int dqi_binding_alone(const dq_region *r, dq_diag *diag);
 // Implement check, map and release of bindings to files and host arrays, and of those to GPU memory.
 int dqi_file_check(dq_region *r, dq_diag *diag);
 int dqi_file_map(dq_region *r, uint8_t *to, dq_diag *diag);
+// Creates the file of a region with DQ_BINDING_OWN, and sets descriptor, place and *size.
+int dqi_shared_region(dq_region *r, uint64_t *size, dq_diag *diag);
 int dqi_gpu_check(dq_region *r, dq_diag *diag);
 void dqi_gpu_release(dqi_binding *b);
 

@@ -11,6 +11,7 @@ typedef enum dq_binding_source {
                       // GPU, a descriptor of cuMemExportToShareableHandle
     DQ_BINDING_ARRAY, // an array
     DQ_BINDING_IPC,   // a handle of cuIpcGetMemHandle
+    DQ_BINDING_OWN,   // a memfd of the session that contains only this region (dq_region_lend)
 } dq_binding_source;
 
 #define DQ_BINDING_REST  UINT64_MAX
@@ -33,5 +34,13 @@ int dq_region_bind(dq_region *r, const dq_binding *b, dq_diag *diag);
 // Reports whether the file of the region was made shorter after the open, with a description in why. The
 // missing part has been replaced by private memory, so that its users continue. Control thread.
 bool dq_region_lost(const dq_region *r, char *why, size_t len);
+
+// Returns a new read-only descriptor of the file of a region that is bound to DQ_BINDING_OWN, which the
+// caller closes and may pass to other processes. NOT_SUPPORTED: another region; DQ_ESYS - errno. After the
+// open.
+int dq_region_lend(const dq_region *r);
+// Creates a memfd of this size, which is sealed against changes of its size, for passing to other processes.
+// Returns its descriptor, or -errno.
+int dq_shared_file(const char *name, uint64_t bytes);
 
 #endif

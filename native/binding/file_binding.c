@@ -1,6 +1,7 @@
 // file_binding.c: regions in files with memory, and in arrays of the host, which lie in a file too.
 #include "binding/binding.h"
 #include "compute/compute.h"
+#include "core/arena.h"
 #include "core/core.h"
 #include "core/err.h"
 #include "core/populate.h"
@@ -84,14 +85,16 @@ int dqi_file_check(dq_region *r, dq_diag *diag) {
     if (b->conf.source == DQ_BINDING_IPC)
         return dqi_refuse(r, diag,
                           "a CUDA handle is GPU memory, and the region's buffers lie in host memory");
-    int err = b->conf.source == DQ_BINDING_ARRAY ? find_array(r, &size, diag) : find_file(r, &size, diag);
+    int err = b->bound.own                         ? dqi_shared_region(r, &size, diag)
+              : b->conf.source == DQ_BINDING_ARRAY ? find_array(r, &size, diag)
+                                                   : find_file(r, &size, diag);
     if (err != DQ_OK) return err;
     uint64_t page = page_of(b->bound.fd);
     b->bound.huge = page == DQI_HUGE_PAGE;
     if (page != DQI_HUGE_PAGE && page != dqi_page_size())
         return dqi_refuse(r, diag, "its file has pages of %llu MiB: use pages of 2 MiB",
                           (unsigned long long)page >> 20);
-    if (r->conf.kind == DQ_KIND_HUGE && !b->bound.huge)
+    if (r->conf.kind == DQ_KIND_HUGE && !b->bound.huge && !b->bound.own)
         return dqi_refuse(r, diag, "its kind is huge, and the memory is not on huge pages");
     err = dqi_binding_fits(r, size, page, diag);
     return err == DQ_OK ? dqi_binding_alone(r, diag) : err;
@@ -112,12 +115,13 @@ int dqi_file_map(dq_region *r, uint8_t *to, dq_diag *diag) {
     if (mmap(to, b->need, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, b->bound.fd, (off_t)b->bound.at) ==
         MAP_FAILED)
         return dqi_refuse(r, diag, "its memory can't be mapped: %s", strerror(errno));
+    if (b->bound.own) dqi_region_prefer_node(r);
     b->guard = dqi_guard_add(to, b->need, b->bound.huge ? DQI_HUGE_PAGE : dqi_page_size());
     if (b->guard == DQI_NO_GUARD)
         return dqi_fail(diag, DQ_NO_SPACE_AVAILABLE, "cannot bind memory region %s: too many bound regions",
                         r->conf.name);
     err = dqi_populate(to, b->need);
-    if (err != 0 && !b->fixed) // pages of devices can't be populated, and need not be
+    if (err != 0 && (!b->fixed || b->bound.own)) // pages of devices can't be populated, and need not be
         return dqi_refuse(r, diag, "its file provides no pages: %s; hint: its file system may be full",
                           strerror(-err));
     return DQ_OK;

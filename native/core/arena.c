@@ -89,17 +89,17 @@ static void choose_pages(dq_session *s) {
     }
 }
 
-// Asks the kernel to place the region on its NUMA node. A preference only: a full node must not stop the run.
-static void bind_node(dq_session *s, dq_region *r) {
+// A preference only: a full node must not stop the run.
+void dqi_region_prefer_node(const dq_region *r) {
 #ifdef SYS_mbind
     enum { MPOL_PREFERRED_ = 1 };
-    if (!r->cpu || r->bound || r->conf.affinity < 0 || r->conf.affinity > 62) return;
+    if (!r->cpu || r->conf.affinity < 0 || r->conf.affinity > 62) return;
     unsigned long mask = 1ul << r->conf.affinity;
-    if (syscall(SYS_mbind, dqi_core_of(s)->base + r->offset, bytes_of(r), MPOL_PREFERRED_, &mask, 64ul, 0u) !=
-            0 &&
+    if (syscall(SYS_mbind, dqi_core_of(r->session)->base + r->offset, bytes_of(r), MPOL_PREFERRED_, &mask,
+                64ul, 0u) != 0 &&
         errno != ENOSYS)
-        dqi_note(s, "region %s: NUMA node %d: %s; memory comes from any node", r->conf.name, r->conf.affinity,
-                 strerror(errno));
+        dqi_note(r->session, "region %s: NUMA node %d: %s; memory comes from any node", r->conf.name,
+                 r->conf.affinity, strerror(errno));
 #endif
 }
 
@@ -186,8 +186,9 @@ static int map_bound(dq_session *s, dq_diag *diag) {
         dq_region *r = core->regions[i];
         if (!r->bound || !r->cpu) continue;
         err = r->bound->map(r, core->base + r->offset, diag);
-        dqi_note(s, "memory region %s: %llu KiB of memory of the application", r->conf.name,
-                 (unsigned long long)bytes_of(r) >> 10);
+        dqi_note(s, "memory region %s: %llu KiB %s", r->conf.name, (unsigned long long)bytes_of(r) >> 10,
+                 r->bound->own ? "in a file of its own, which other programs can read"
+                               : "of memory of the application");
     }
     return err;
 }
@@ -241,7 +242,7 @@ int dqi_arena_open(dq_session *s, uint32_t align, dq_diag *diag) {
                         err == -EFBIG ? "; hint: ulimit -f holds for memory too: raise it" : "");
     for (uint32_t i = 0; i < core->n_regions; i++) {
         core->regions[i]->base = core->base;
-        bind_node(s, core->regions[i]);
+        if (!core->regions[i]->bound) dqi_region_prefer_node(core->regions[i]);
     }
     err = map_bound(s, diag);
     return err == DQ_OK ? dqi_pools_fill(s, diag) : err;
@@ -352,7 +353,7 @@ static int furnish(dq_session *s, dq_region *r, uint64_t bytes, dq_diag *diag) {
         return dqi_fail(diag, DQ_ESYS + err, "region %s: %llu bytes: %s", r->conf.name,
                         (unsigned long long)bytes, strerror(-err));
     r->base = core->base;
-    bind_node(s, r);
+    dqi_region_prefer_node(r);
     return DQ_OK;
 }
 

@@ -172,7 +172,11 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(RESYNCS, "resyncs", "times", "times that the stream was found at another place")                       \
     X(OUTLIERS, "outliers", "packets", "packets with a number far from those before, which no others had")   \
     X(OBJECTS, "objects", "objects", "objects uploaded")                                                     \
-    X(RETRIES, "retries", "requests", "requests of uploads that were made again")
+    X(RETRIES, "retries", "requests", "requests of uploads that were made again")                            \
+    X(READERS, "readers", "readers", "programs that attached to a shared stream")                            \
+    X(LENT, "lent", "blocks", "blocks lent to readers, each once for each reader")                           \
+    X(MISSED, "missed", "blocks",                                                                            \
+      "blocks not lent to a reader, as it had not released earlier ones: raise lend, or release sooner")
 
 typedef enum dq_extra {
 #define X(id, ...) DQ_EXTRA_##id,

@@ -29,6 +29,7 @@ struct dqi_bound {
     int fd;          // file with the memory; -1: GPU memory
     uint64_t at;     // offset of the region in the file
     bool huge;       // the file lies on huge pages
+    bool own;        // the file is the session's, for this region only
     dqi_gpu *gpu;    // GPU memory: the GPU that has it,
     uint8_t *device; // its address there,
     uint64_t bytes;  // and its size, in whole pages

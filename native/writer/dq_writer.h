@@ -78,9 +78,10 @@ typedef struct dq_writer_file {
 // Reads the file with this number, from 0 in the order of creation; false: past the last. Any thread.
 bool dq_writer_file_read(dq_stage *writer, uint32_t number, dq_writer_file *out);
 
-// Creates a writer stage with one external consumer. At most depth bursts are queued.
-int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
-                      dq_diag *diag);
+// Creates a stage with one external consumer, whose line in the ledger has this kind (dq_line_kind). At most
+// depth bursts are queued.
+int dq_stage_external(dq_session *s, const char *name, int line_kind, uint32_t depth, int policy,
+                      dq_stage **out, dq_diag *diag);
 // Waits for the next burst, whose reference the consumer gets. *tag: that of dq_external_put, 0: from a
 // pipe. NULL: the outlet has ended and is empty. One thread at a time; blocks.
 dq_burst *dq_external_take(dq_stage *outlet, dq_view *view, uint32_t *tag);

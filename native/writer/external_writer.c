@@ -20,6 +20,7 @@
 #define NAP_NS 100000 // between two checks of a busy consumer on the virtual clock
 
 typedef struct outlet {
+    dqi_stage_ops ops;
     dqi_consumer in;
     dqi_wake wake;
     const dq_session *session;
@@ -209,7 +210,6 @@ static void outlet_free(dq_stage *st) {
 }
 
 static const dqi_stage_ops outlet_ops = {
-    .line_kind = DQ_LINE_WRITER,
     .consumer = true,
     .touches = DQI_TOUCHES_ALL,
     .reads_gpus = true,
@@ -222,19 +222,21 @@ static const dqi_stage_ops outlet_ops = {
     .free = outlet_free,
 };
 
-int dq_stage_external(dq_session *s, const char *name, uint32_t depth, int policy, dq_stage **out,
-                      dq_diag *diag) {
+int dq_stage_external(dq_session *s, const char *name, int line_kind, uint32_t depth, int policy,
+                      dq_stage **out, dq_diag *diag) {
     outlet *o = calloc(1, sizeof *o);
     if (!o || !dqi_consumer_init(&o->in, depth, policy)) {
         free(o);
         return dqi_fail(diag, DQ_ESYS - ENOMEM, "stage %s: no memory", name);
     }
     o->session = s;
+    o->ops = outlet_ops;
+    o->ops.line_kind = line_kind;
     pthread_mutex_init(&o->reaching, NULL);
     int err = dqi_wake_init(&o->wake);
     if (err != DQ_OK)
         dqi_fail(diag, err, "stage %s: wake-up descriptor: %s", name, dq_err_name(err));
-    else if ((err = dqi_stage_add(s, name, &outlet_ops, o, out, diag)) != DQ_OK)
+    else if ((err = dqi_stage_add(s, name, &o->ops, o, out, diag)) != DQ_OK)
         dqi_wake_close(&o->wake);
     if (err == DQ_OK) {
         (*out)->threaded = true;

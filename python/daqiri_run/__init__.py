@@ -1,10 +1,11 @@
-"""Reads the files of daqiri-run as memory-mapped numpy arrays: block files (native/writer/BLOCKS.md) and raw ones."""
+"""Reads the files of daqiri-run as memory-mapped numpy arrays: block files (native/writer/BLOCKS.md) and raw ones; and the blocks of
+running scripts without a copy."""
 import math
 import os
 
 import numpy as np
 
-__all__ = ["blocks", "hdf5", "present", "raw"]
+__all__ = ["Block", "Live", "attach", "blocks", "hdf5", "present", "raw"]
 
 # The elements of a block file by its field dtype; of 4-bit integers and bf16, which numpy lacks, what holds them.
 _ELEMENTS = {0: "u1", 1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<f2", 6: "<u2", 7: "<f4", 8: "<f8"}
@@ -119,3 +120,6 @@ def raw(path, dtype="u1", shape=(-1,), offset=0):
     if element.itemsize * math.prod(shape) > size:
         raise ValueError(f"{path}: it has {size} bytes behind byte {offset}, which are less than a shape of {shape}")
     return np.memmap(path, element, "r", offset, shape)
+
+
+from .live import Block, Live, attach  # noqa: E402 - it uses the names above

@@ -14,7 +14,7 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
 
-// Binding is memory of the application for a region. One of Array, Path and Handle is set, or else FD is used.
+// Binding is memory of the application for a region, or, with shared, a file of the session that contains only the region. One of Array, Path and Handle is set, or else FD is used.
 type Binding struct {
 	Array  *kernel.Array
 	Path   string // file with memory
@@ -22,6 +22,7 @@ type Binding struct {
 	FD     int    // descriptor of a file with memory, or of an allocation on a GPU
 	Offset int64  // in the source, bytes
 	Bytes  int64  // negative: to the end of the source
+	shared bool
 }
 
 // IPCBytes is the size of a CUDA IPC handle.
@@ -32,7 +33,7 @@ const hugePage = 2 << 20
 
 // bind passes the binding to a region of an unopened session, which keeps the array until it is closed.
 func (b *Binding) bind(r native.Region, name string) error {
-	n := native.Binding{Path: b.Path, Handle: b.Handle, FD: b.FD, Offset: uint64(b.Offset), Bytes: native.BindingRest}
+	n := native.Binding{Own: b.shared, Path: b.Path, Handle: b.Handle, FD: b.FD, Offset: uint64(b.Offset), Bytes: native.BindingRest}
 	if b.Bytes >= 0 {
 		n.Bytes = uint64(b.Bytes)
 	}
@@ -60,7 +61,11 @@ func checkBindings(cfg *spec.Config, bindings map[string]Binding) error {
 		}
 	}
 	for _, r := range cfg.MemoryRegions {
-		if _, bound := bindings[r.Name]; !r.Owned && !bound {
+		_, bound := bindings[r.Name]
+		if bound && r.Shared {
+			return r.Key("shared").Wrap(invalid("cannot bind memory region %s: shared is true, and its memory is the session's: remove the binding or the key", r.Name))
+		}
+		if !r.Owned && !bound {
 			return r.Key("owned").Wrap(invalid("cannot open memory region %s: owned is false, and there is no binding for it", r.Name))
 		}
 	}

@@ -108,7 +108,11 @@ func regionConf(r *spec.MemoryRegion) native.RegionConf {
 
 func (s *Session) addRegion(r *spec.MemoryRegion) error {
 	n, err := s.native.AddRegion(regionConf(r))
-	if b, ok := s.env.Bindings[r.Name]; ok && err == nil {
+	b, bound := s.env.Bindings[r.Name]
+	if r.Shared {
+		b, bound = Binding{Bytes: -1, shared: true}, true
+	}
+	if bound && err == nil {
 		err = b.bind(n, r.Name)
 	}
 	s.regions = append(s.regions, &Region{s: s, spec: r, native: n})

@@ -147,6 +147,7 @@ func (s *Session) Finish() error {
 		}
 		s.native.Ledger() // updates device counters at the ends of captures
 		s.endUploads()
+		s.endShares()
 		errs = append(errs, s.endLaunches()...)
 		errs = append(errs, s.endPersistents()...)
 		s.native.Finish()
@@ -179,6 +180,7 @@ func (s *Session) Close() (leaked uint64) {
 	}
 	s.state = ended
 	s.endUploads() // of a session that was never started
+	s.endShares()
 	s.endLaunches()
 	s.endPersistents()
 	s.endDeletions()

@@ -127,6 +127,11 @@ func (q *Queue) feeds(s *Session, stages []*Stage) error {
 			return invalid("stage %s (%s) works on %ss, and %s holds %ss",
 				st.name, st.kind, st.layer, q.title(), q.Layer())
 		}
+		if st.share != nil {
+			if err := st.lends(q); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ func (s *Session) AddRegion(r *spec.MemoryRegion) (*Region, error) {
 	if !r.Owned {
 		return nil, invalid("memory region %s: owned: false names memory of the application, and there is none for it", r.Name)
 	}
+	if r.Shared {
+		return nil, ErrNotSupported.Errorf("memory region %s: shared memory is allocated at the open only: put the region into the configuration", r.Name)
+	}
 	n, err := s.native.JoinRegion(regionConf(r))
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/native"
 	"github.com/daqiri/daqiri-run/runtime/session/output"
+	"github.com/daqiri/daqiri-run/runtime/session/share"
 	"github.com/daqiri/daqiri-run/runtime/session/upload"
 )
 
@@ -38,6 +39,7 @@ const (
 	KindForward = "forward"
 	KindTap     = "tap"
 	KindS3      = "s3"
+	KindShare   = "share" // lends aggregates to other processes
 )
 
 // Stage is a native processing step for bursts, in any number of pipes of its session.
@@ -55,6 +57,7 @@ type Stage struct {
 	writer    *WriterOptions   // options of a file writer; else nil
 	manifest  *output.Record   // manifest of a file writer; nil: none
 	s3        *upload.Uploader // uploader of an object writer; else nil
+	share     *share.Share     // lender of a share stage; else nil
 	uses      KernelOptions    // options of a kernel stage, referenced as long as the stage
 }
 
@@ -138,4 +141,103 @@ func (s *Session) Forward(name string, tx *Queue, policy Policy) (*Stage, error)
 		st.to = tx
 	}
 	return st, err
+}
+
+// shareDepth is the maximum number of aggregates that wait to be announced.
+const shareDepth = 256
+
+// spareBuffers is the number of buffers of a region that assembly needs in addition to those that readers have.
+const spareBuffers = 8
+
+// Limits of ShareOptions.
+const (
+	MaxLend    = 64
+	MaxReaders = 32
+)
+
+// ShareOptions describes how a stage lends aggregates. The Wait of share.Options is that of Policy.
+type ShareOptions struct {
+	share.Options
+	Policy Policy
+}
+
+// Reader describes a process that is attached to a share stage.
+type Reader = share.Reader
+
+// Share creates a stage that lends aggregates to other processes and passes them on.
+func (s *Session) Share(name string, o ShareOptions) (*Stage, error) {
+	o.Wait = o.Policy == Wait
+	var lender *share.Share
+	st, err := s.stage(name, KindShare, "", func(n string) (st native.Stage, err error) {
+		if lender, err = share.New(n, o.Options); err != nil {
+			return st, err
+		}
+		if st, err = s.native.AddShare(n, shareDepth, o.Policy); err != nil {
+			lender.End(err.Error())
+		}
+		return st, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lender.Start(st.native)
+	st.share = lender
+	return st, nil
+}
+
+// lends checks that the queue delivers aggregates in memory that other processes can map, and lends this memory to readers.
+func (st *Stage) lends(q *Queue) error {
+	if q.stage == nil || q.stage.kind != KindReorder && q.stage.kind != KindHeaps {
+		return invalid("stage %s (share): it lends aggregates: put it behind a stage s:reorder or s:heaps", st.name)
+	}
+	r, err := named(st.s.regions, "memory region", q.stage.region, (*Region).Name)
+	if err != nil {
+		return err
+	}
+	if err := st.share.Add(r.native); err != nil {
+		return fmt.Errorf("stage %s (share): cannot lend memory region %s: %w; hint: set shared: true for it in memory_regions", st.name, r.Name(), err)
+	}
+	return nil
+}
+
+// tooFew returns a warning if readers can have so many of a region's buffers that too few remain for new aggregates.
+func (st *Stage) tooFew(q *Queue) string {
+	most := st.share.Lend * st.share.Readers
+	r, err := named(st.s.regions, "memory region", q.stage.region, (*Region).Name)
+	if err != nil || r.spec.NumBufs >= most+spareBuffers {
+		return ""
+	}
+	return fmt.Sprintf("share %s: %d readers may have %d blocks each, and memory region %s has %d buffers: packets are lost when readers have most of them: "+
+		"hint: num_bufs of %d or more", st.name, st.share.Readers, st.share.Lend, r.Name(), r.spec.NumBufs, most+spareBuffers)
+}
+
+// SharePath returns the socket of a share stage; "" for other stages.
+func (st *Stage) SharePath() string {
+	if st.share == nil {
+		return ""
+	}
+	return st.share.Path
+}
+
+// Readers returns the processes attached to a share stage, in the order in which they attached.
+func (st *Stage) Readers() []Reader {
+	if st.share == nil {
+		return nil
+	}
+	return st.share.Attached()
+}
+
+// endShares ends the leases of all readers. The session's lock must be held.
+func (s *Session) endShares() {
+	reason, stopping := s.Stopping()
+	if !stopping {
+		reason = "the run has ended"
+	}
+	for _, st := range s.stages {
+		if st.share != nil {
+			st.share.End(reason)
+		}
+	}
 }

@@ -24,10 +24,15 @@ func (s *Session) warnings() (found []string) {
 		}
 	}
 	for _, st := range s.stages {
+		sources := s.sourcesOf(st)
+		if st.share != nil && len(sources) > 0 {
+			if text := st.tooFew(sources[0]); text != "" {
+				found = append(found, text)
+			}
+		}
 		if st.out == nil {
 			continue
 		}
-		sources := s.sourcesOf(st)
 		taken := slices.ContainsFunc(s.pipes, func(p *Pipe) bool { return slices.Contains(p.sources, st.out) })
 		if len(sources) > 0 && !taken && st.kind != KindKernel { // a kernel stage has processed them; its output is freed
 			found = append(found, fmt.Sprintf("%s %s: its aggregates have no consumer and will be dropped (no_consumer): "+

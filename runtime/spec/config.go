@@ -88,6 +88,7 @@ type MemoryRegion struct {
 	NumBufs  int      `json:"num_bufs"`
 	BufSize  int      `json:"buf_size"` // bytes
 	Owned    bool     `json:"owned"`
+	Shared   bool     `json:"shared"` // in a file of its own, which other processes can map
 }
 
 // declaredKind returns the kind given by the file.

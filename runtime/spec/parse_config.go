@@ -89,5 +89,11 @@ func (p *parser) region(v value) *MemoryRegion {
 	if p.opts.Memory == schema.KindHost && (r.Kind == schema.KindDevice || r.Kind == schema.KindHostPinned) {
 		r.Declared, r.Kind, r.Affinity = r.Kind, schema.KindHost, 0
 	}
+	switch {
+	case r.Shared && !r.Owned:
+		p.errorf(r.Key("shared"), "memory of the application (owned: false) can't be shared: its owner has it")
+	case r.Shared && r.Kind == schema.KindDevice:
+		p.errorf(r.Key("shared"), "memory on a GPU can't be shared: use kind host or host_pinned, or s:copy to a region of such a kind")
+	}
 	return r
 }

@@ -41,7 +41,7 @@ func TestDocumentBlocks(t *testing.T) {
 				}
 				cmd := exec.Command(args[0], args[1:]...)
 				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+dir)
+				cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "XDG_STATE_HOME="+dir, "XDG_RUNTIME_DIR="+dir)
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v\n%s", what, err, out)
 				}

@@ -46,6 +46,7 @@ var keysSeen = map[string]string{
 	"TestScripts":                  "Queue.TxKernel",
 	"TestReplayRoundTrip":          "Replay.Speed Replay.RateBPS Replay.PPS Replay.Loops",
 	"TestOwnedMemory":              "MemoryRegion.Owned",
+	"TestSharedMemory":             "MemoryRegion.Shared",
 	"TestOpenRefuses":              "Loopback.Mode MemoryRegion.Kind Reorder.ReorderType Reorder.ReorderEngine",
 
 	"- says which form of the file it is":                                "Config.Version Config.StreamType",

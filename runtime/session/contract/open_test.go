@@ -139,3 +139,40 @@ func TestOwnedMemory(t *testing.T) {
 	}
 	s.Close()
 }
+
+// TestSharedMemory: a shared region lies in a file of its own, without a binding, and not on a GPU.
+func TestSharedMemory(t *testing.T) {
+	open := func(region string, bindings map[string]session.Binding) (*session.Session, error) {
+		cfg, _, err := spec.ParseText("rx.yaml", fill(map[string]string{"REGIONS": "- {name: mine, affinity: 0, num_bufs: 64, buf_size: 2048, " + region + "}"}), spec.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return session.Open(cfg, session.Env{Scheduler: task.NewScheduler(), Bindings: bindings})
+	}
+	for _, kind := range []string{"host", "huge"} {
+		s, err := open("shared: true, kind: "+kind, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report := strings.Join(s.Report(), "\n"); !strings.Contains(report, "memory region mine: ") || !strings.Contains(report, "in a file of its own") {
+			t.Errorf("%s: report %s", kind, report)
+		}
+		s.Close()
+	}
+	for _, c := range []struct{ region, want string }{
+		{"kind: device, shared: true", "memory on a GPU can't be shared"},
+		{"kind: host, shared: true, owned: false", "memory of the application (owned: false) can't be shared"},
+	} {
+		if _, err := open(c.region, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.region, err)
+		}
+	}
+	array, err := kernel.NewArray("host", "uint8", []int{1 << 20}, session.HostGPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = open("kind: host, shared: true", map[string]session.Binding{"mine": {Array: array, Bytes: -1}})
+	if session.StatusName(err) != "INVALID_PARAMETER" || !strings.Contains(err.Error(), "remove the binding or the key") {
+		t.Errorf("with a binding: %v", err)
+	}
+}

@@ -95,6 +95,7 @@ memory_regions:
 - name: frames
   kind: huge
   affinity: 0
+  shared: true
   num_bufs: 16384
   buf_size: 9000
 - name: remote
@@ -116,6 +117,7 @@ memory_regions:
 	Key{Name: "access", Type: TypeList, Items: TypeChoice, Choices: []string{"local", "rdma_read", "rdma_write"}, Default: []string{"local"}, Where: "roce",
 		Words: "What peers may do with the memory. `rdma_read` and `rdma_write` are warned of where no interface is a `roce://` endpoint."},
 	Key{Name: "owned", Type: TypeBoolean, Default: true, Words: "Whether the session may allocate the memory. With `false` the open needs a binding to memory of the application."},
+	Key{Name: "shared", Type: TypeBoolean, Default: false, Words: "Whether other programs can read the memory without a copy, through `s:share`. Not for `kind: device`."},
 )
 
 // KindsFor returns the kinds of memory that a processor, cpu or gpu, can access; all for "".

@@ -275,6 +275,51 @@ static void array(void) {
     dq_array_free(a);
 }
 
+// A shared region has a file of its own: others get it read-only, and its size can't change.
+static void shared(void) {
+    dq_session *s = new_session();
+    dq_region *own = bed_region(s, "own", 4, 100), *r = bed_region(s, "r", BUFS, SIZE);
+    dq_binding b = {.source = DQ_BINDING_OWN, .bytes = DQ_BINDING_REST};
+    dq_diag d = {{0}};
+    bed_must(dq_region_bind(r, &b, &d), &d, "bind");
+    bed_must(dq_session_open(s, &d), &d, "open");
+    DQ_EQ(dq_region_lend(own), DQ_NOT_SUPPORTED);
+    int fd = dq_region_lend(r);
+    DQ_EQ(fd >= 0, 1);
+    struct stat st;
+    DQ_EQ(fstat(fd, &st), 0);
+    DQ_EQ(st.st_mode & 0777, 0400);
+    DQ_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+    DQ_EQ(fcntl(fd, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    DQ_EQ(mmap(NULL, dqi_page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED, 1);
+    DQ_EQ(errno, EACCES);
+    dq_region_info info;
+    dq_region_read(r, &info);
+    DQ_EQ((uint64_t)st.st_size, dqi_round_up(info.bytes, dqi_page_size()));
+    uint32_t id;
+    DQ_EQ(dqi_bufs_alloc(r, &id, 1), 1);
+    memset(info.base + dqi_buf_off(r, id), 7, SIZE);
+    uint8_t got[SIZE] = {0};
+    DQ_EQ(pread(fd, got, SIZE, (off_t)(dqi_buf_off(r, id) - info.offset)), SIZE);
+    DQ_EQ(got[0], 7);
+    DQ_EQ(got[SIZE - 1], 7);
+    dqi_bufs_free(s, &id, 1);
+    dq_session_close(s);
+    DQ_EQ(pread(fd, got, 1, 0), 1); // the file outlives the session
+    close(fd);
+}
+
+static void a_shared_file(void) {
+    int fd = dq_shared_file("headers", 5000);
+    struct stat st;
+    DQ_EQ(fstat(fd, &st), 0);
+    DQ_EQ(st.st_size, 5000);
+    DQ_EQ(ftruncate(fd, 100), -1);
+    DQ_EQ(errno, EPERM);
+    DQ_EQ(pwrite(fd, "x", 1, 4999), 1);
+    close(fd);
+}
+
 int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(file);
@@ -284,5 +329,7 @@ int main(int argc, char **argv) {
     DQ_RUN(a_shorter_file);
     DQ_RUN(system_calls);
     DQ_RUN(array);
+    DQ_RUN(shared);
+    DQ_RUN(a_shared_file);
     return dq_done();
 }

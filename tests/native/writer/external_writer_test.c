@@ -9,7 +9,7 @@
 static dq_stage *outlet(bed *b, uint32_t depth, int policy) {
     dq_diag d = {{0}};
     dq_stage *st;
-    bed_must(dq_stage_external(b->s, "up", depth, policy, &st, &d), &d, "outlet");
+    bed_must(dq_stage_external(b->s, "up", DQ_LINE_WRITER, depth, policy, &st, &d), &d, "outlet");
     return st;
 }
 

@@ -17,7 +17,7 @@ end
 
 local regions = {
   { name = "packets", kind = "host", affinity = 0, num_bufs = 96, buf_size = 512 },
-  { name = "blocks", kind = "host", affinity = 0, num_bufs = 8, buf_size = 2048 },
+  { name = "blocks", kind = "host", affinity = 0, num_bufs = 8, buf_size = 2048, shared = true },
   { name = "others", kind = "host", affinity = 0, num_bufs = 64, buf_size = 512 },
 }
 
@@ -240,6 +240,7 @@ M.args = {
     reorder = function() return { { { memory_region = "blocks", sequence_number = { bit_offset = 0, bit_width = 16 }, packets_per_batch = 2, payload_byte_offset = 10 } } } end,
     report = none, run = function() return { { { seconds = 1e-4 } } } end, rx_queue = function() return { { "b" }, { "b", 1 }, { "c" } } end,
     rx_queues = function() return { { "b" } } end, sample = function() return { { { every = 2 } } } end, stage = function() return { { "disk" }, { "none" } } end,
+    share = function() return { { { path = work_dir .. "/" .. next_number() .. ".share" } } } end,
     start = none, stats = none, stop = function() return { { "enough" } } end, threshold = function() return { { "b.rx.packets >= 0" } } end,
     tx_queue = function() return { { "a" } } end, tx_queues = function() return { { "a" } } end,
     write_blocks = function() return { { { dir = work_dir, prefix = next_number(), manifest = false } } } end,
