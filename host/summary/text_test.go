@@ -227,6 +227,17 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// TestShares checks that the summary shows what readers of shared streams got, if there were any.
+func TestShares(t *testing.T) {
+	r := &Report{Sessions: []Session{{Name: "s", Started: true, Ledger: &stats.Ledger{Lines: []stats.Line{
+		{Kind: stats.Stage, Name: "live", Extra: stats.Counts{{Name: "readers", N: 2}, {Name: "lent", N: 1200}, {Name: "missed", N: 3}}},
+		{Kind: stats.Stage, Name: "alone", Extra: stats.Counts{{Name: "readers", N: 0}}}}}}}}
+	text := r.Text(Style{})
+	if !strings.Contains(text, "  live lent 1,200 blocks to 2 readers and 3 were missed\n") || strings.Contains(text, "alone lent") {
+		t.Error(text)
+	}
+}
+
 // TestOneSided checks that kernel operations on memory, which no column counts, are also shown in the compact form.
 func TestOneSided(t *testing.T) {
 	r := &Report{Sessions: []Session{{Name: "s", Started: true, Ledger: &stats.Ledger{Lines: []stats.Line{

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-__all__ = ["Block", "Live", "attach", "blocks", "hdf5", "present", "raw"]
+__all__ = ["Block", "Live", "Run", "attach", "blocks", "hdf5", "present", "raw", "run"]
 
 # The elements of a block file by its field dtype; of 4-bit integers and bf16, which numpy lacks, what holds them.
 _ELEMENTS = {0: "u1", 1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<f2", 6: "<u2", 7: "<f4", 8: "<f8"}
@@ -122,4 +122,4 @@ def raw(path, dtype="u1", shape=(-1,), offset=0):
     return np.memmap(path, element, "r", offset, shape)
 
 
-from .live import Block, Live, attach  # noqa: E402 - it uses the names above
+from .live import Block, Live, Run, attach, run  # noqa: E402 - it uses the names above

@@ -3,9 +3,13 @@ import array
 import json
 import mmap
 import os
+import shutil
+import signal
 import socket
 import struct
+import subprocess
 import tempfile
+import time
 import warnings
 import weakref
 
@@ -13,7 +17,7 @@ import numpy as np
 
 from . import _ELEMENTS, _layout
 
-__all__ = ["Block", "Live", "attach"]
+__all__ = ["Block", "Live", "Run", "attach", "run"]
 
 _HELLO, _SHAPE, _BLOCK, _RELEASE, _END = 1, 2, 3, 4, 5
 _MESSAGE = 64  # bytes of a message without its text
@@ -218,3 +222,70 @@ def attach(name: str) -> Live:
         sock.close()
         raise type(e)(e.errno, f"cannot attach to {name}: {e.strerror}; is a script with s:share running?", path) from None
     return Live(sock, path)
+
+
+class Run:
+    """A run of a script and the blocks that it lends, by iteration. After the last one, summary has the run's summary and returncode its exit code."""
+
+    def __init__(self, command, stream: str):
+        self._folder, self._stream, self.live = tempfile.mkdtemp(prefix="daqiri-run-"), stream, None
+        self.summary, self.returncode = None, None
+        path = os.path.join(self._folder, "summary.json")
+        try:
+            self._process = subprocess.Popen([command[0], "--summary-json", path, *command[1:]], env=dict(os.environ, XDG_RUNTIME_DIR=self._folder))
+        except OSError:
+            shutil.rmtree(self._folder)
+            raise
+
+    def _attach(self) -> Live:
+        path = os.path.join(self._folder, "daqiri-run", self._stream)
+        while not os.path.exists(path):
+            if self._process.poll() is not None:
+                self.close()
+                raise RuntimeError(f"the script ended with exit code {self.returncode} before it had a stream {self._stream}")
+            time.sleep(0.01)
+        return attach(path)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self) -> Block:
+        if self.returncode is not None:
+            raise StopIteration
+        if self.live is None:
+            self.live = self._attach()
+        try:
+            return next(self.live)
+        except StopIteration:
+            self._finish()
+            raise
+
+    def _finish(self):
+        self.returncode = self._process.wait()
+        try:
+            with open(os.path.join(self._folder, "summary.json")) as f:
+                self.summary = json.load(f)
+        except FileNotFoundError:
+            pass  # the program was killed, or refused its arguments
+        shutil.rmtree(self._folder)
+
+    def close(self) -> None:
+        """Detaches, ends the run as Ctrl-C does (exit code 130), and waits for it. Further calls have no effect."""
+        if self.live is not None:
+            self.live.close()
+        if self.returncode is None:
+            if self._process.poll() is None:
+                self._process.send_signal(signal.SIGINT)
+            self._finish()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def run(script: str, *, stream: str = "live", program: str = "daqiri-run", **args) -> Run:
+    """Starts a script with arguments (--NAME VALUE) and attaches to its s:share{ name = stream }, which must not set a path. Raises FileNotFoundError
+    without the program, and RuntimeError, at the first block, if the script ends before it has the stream."""
+    return Run([program, script] + [f"--{name}={value}" for name, value in args.items()], stream)
