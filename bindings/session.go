@@ -122,6 +122,18 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a stage that passes what matches. One of 'where', 'match' and 'pcap' is needed.
 			> s:pipe(q, s:filter{ where = "udp_dst == 7148" }, w)`},
+		{"gaps", sessionGaps, `. name? string: of its line in the ledger
+			. format? format | format_name: names for further fields
+			. counter? field_name | place: a field that counts the packets of a stream, of 4 to 64 bits; by default the format's sequence number
+			. by? expression: the stream of a packet, each with an account of its own; by default that of the format's sequence number, else all are one stream
+			. window? integer = 1024, packets: how far behind the highest number a packet may come; at most 65536 and a quarter of what the counter counts
+			. jump? integer = 16777216, packets: how many packets in a row may be missing; what is further ahead is a restart; at most a quarter of what the counter counts
+			-> stage
+			Makes a stage that counts the packets that are missing in what passes it. The ledger has 'expected', 'unique' and 'missing' numbers, and packets that are 'reordered',
+			'duplicate' or 'late'; for the first 256 streams as 'source.NAME.missing', too. A number counts as missing once it is 'window' numbers behind, or
+			at the end. More is in the [cookbook](../cookbook.md).
+			> s:pipe(q, s:gaps{ name = "radar", counter = "seq", format = "simple" }, w)
+			> s:threshold("radar.missing == 0")`},
 		{"heaps", sessionHeaps, row.HeapsRows + `-> stage
 			Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap of its 'id', in a buffer of the region.
 			With the formats 'spead-64-48' and 'spead-64-40' 'id', 'size' and 'offset' are SPEAD's own, and no other option is needed. Heaps come out as a reorder

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/bindings/value"
 	"github.com/daqiri/daqiri-run/runtime/session"
@@ -24,12 +25,12 @@ var stageType = &typeDef{
 	name: "stage",
 	self: "st",
 	doc: `a stage
-		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:convert', 's:copy', 's:rewrite', 's:reorder', 's:heaps', 'k:stage' and the writers.`,
+		A step of a pipe, made by 's:filter', 's:count', 's:sample', 's:gaps', 's:convert', 's:copy', 's:rewrite', 's:reorder', 's:heaps', 'k:stage' and the writers.`,
 	fields: []field{
 		{"error", `-> string | nil
 			A writer's first error, or nil.
 			> print(w.error)`},
-		{"kind", `-> string: filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, share, tap, pcap, raw, blocks or s3
+		{"kind", `-> string: filter, count, sample, gaps, forward, convert, copy, rewrite, kernel, reorder, heaps, share, tap, pcap, raw, blocks or s3
 			What the stage does.
 			> print(w.kind)    -- pcap`},
 		{"name", `-> string
@@ -219,6 +220,30 @@ func sessionSample(c *call) int {
 	opts := c.options(1)
 	opts.Need("every")
 	st, err := o.s.Sample(opts.Str("name", ""), int(opts.Whole("every", 1, 1, 1<<31-1)))
+	return c.pushStage(st, o, err)
+}
+
+// sessionGaps implements s:gaps{format, counter, by, window, jump}: by default the format's sequence number, and its stream.
+func sessionGaps(c *call) int {
+	o := selfSession(c)
+	opts := c.options(1)
+	f := opts.format()
+	g := session.GapsOptions{By: opts.Str("by", ""), Fields: f.With(nil), Window: int(opts.Whole("window", 0, 1, session.MaxGapWindow)),
+		Jump: uint64(opts.Whole("jump", 0, 1, row.MaxInt))}
+	if f != nil && f.Declared != nil && f.Declared.Spec.Sequence != "" && !opts.Has("counter") {
+		opts.Table.RawSetString("counter", lua.LString(f.Declared.Spec.Sequence))
+		if per := f.Declared.Spec.Per; len(per) == 1 && g.By == "" {
+			g.By = per[0]
+		} else if len(per) > 0 && g.By == "" {
+			opts.Wrong("format", "it numbers the packets of each '%s' separately: give one number for them as option 'by'", strings.Join(per, "' and '"))
+		}
+	}
+	opts.Need("counter")
+	g.Counter, g.CounterName = opts.placed("counter", f)
+	if number, err := session.CompileNumber(g.By, g.Fields); err == nil { // the stage reports the error
+		g.ByText = func(v uint64) string { return luaformat.FieldText(g.By, v, number.Signed) }
+	}
+	st, err := o.s.Gaps(opts.Str("name", ""), g)
 	return c.pushStage(st, o, err)
 }
 

@@ -194,7 +194,7 @@ const (
 	SourceUnknown SourceKind = C.DQ_SOURCE_UNKNOWN // packets without the field, and cells of unknown source
 )
 
-// SourceCount counts the received and missing packets of a reorder stage's source. It mirrors dq_source_count.
+// SourceCount counts the received and missing packets of a source of a reorder or gaps stage. It mirrors dq_source_count.
 type SourceCount struct {
 	name                                       name
 	peer                                       [C.DQ_PEER_LEN]C.char
@@ -202,10 +202,11 @@ type SourceCount struct {
 	Kind                                       SourceKind
 	_                                          uint32
 	Packets, Missing, Late, Duplicate, Dropped uint64
+	Reordered, Restarts                        uint64 // of a gaps stage
 }
 
 var _ = [1]struct{}{}[unsafe.Sizeof(SourceCount{})-C.sizeof_dq_source_count]
-var _ = [1]struct{}{}[unsafe.Offsetof(SourceCount{}.Dropped)-unsafe.Offsetof(C.dq_source_count{}.dropped)]
+var _ = [1]struct{}{}[unsafe.Offsetof(SourceCount{}.Restarts)-unsafe.Offsetof(C.dq_source_count{}.restarts)]
 
 // Name returns the stage.
 func (c *SourceCount) Name() string { return text(c.name[:]) }
@@ -213,7 +214,7 @@ func (c *SourceCount) Name() string { return text(c.name[:]) }
 // Peer returns HOST:PORT, for SourcePeer.
 func (c *SourceCount) Peer() string { return text(c.peer[:]) }
 
-// SourceCounts returns the counts per source of reorder stages. Any thread.
+// SourceCounts returns the counts per source of reorder and gaps stages. Any thread.
 func (s *Session) SourceCounts() []SourceCount {
 	return counted(0, func(to *SourceCount, room C.uint32_t) C.uint32_t {
 		return C.dq_source_counts(s.c, (*C.dq_source_count)(unsafe.Pointer(to)), room)

@@ -117,6 +117,32 @@ func (s *Session) AddSample(name string, every int) (Stage, error) {
 	})
 }
 
+// GapsConf configures a gaps stage; it mirrors dq_gaps_conf, which documents the rules.
+type GapsConf struct {
+	Counter []Insn
+	Bits    int    // width of the counter
+	Window  int    // numbers
+	Jump    uint64 // numbers
+	By      []Insn // stream; empty: one stream
+}
+
+// LeastGapBits is the minimum width of the counter of a gaps stage, MaxGapWindow the maximum of its window.
+const (
+	LeastGapBits = C.DQ_LEAST_GAP_BITS
+	MaxGapWindow = C.DQ_MAX_GAP_WINDOW
+)
+
+// AddGaps adds a stage that counts missing, reordered and duplicate numbers of packets.
+func (s *Session) AddGaps(name string, conf GapsConf) (Stage, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	c := C.dq_gaps_conf{counter: pinnedNumber(&pin, conf.Counter), bits: C.uint32_t(conf.Bits), window: C.uint32_t(conf.Window),
+		jump: C.uint64_t(conf.Jump), by: pinnedNumber(&pin, conf.By)}
+	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {
+		return C.dq_stage_gaps(s.c, n, &c, out, d)
+	})
+}
+
 // AddForward adds a stage that sends bursts to a transmit queue.
 func (s *Session) AddForward(name string, tx Queue, policy Policy) (Stage, error) {
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {

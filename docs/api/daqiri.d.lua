@@ -601,6 +601,14 @@ function bit.tohex(v) end
 ---@field match? daqiri.match all that is given has to hold
 ---@field pcap? string in libpcap's language
 
+---@class (exact) daqiri.session.gaps.options
+---@field name? string of its line in the ledger
+---@field format? daqiri.format|daqiri.format_name names for further fields
+---@field counter? daqiri.field_name|daqiri.place a field that counts the packets of a stream, of 4 to 64 bits; by default the format's sequence number
+---@field by? daqiri.expression the stream of a packet, each with an account of its own; by default that of the format's sequence number, else all are one stream
+---@field window? integer packets: how far behind the highest number a packet may come; at most 65536 and a quarter of what the counter counts (default: 1024)
+---@field jump? integer packets: how many packets in a row may be missing; what is further ahead is a restart; at most a quarter of what the counter counts (default: 16777216)
+
 ---@class (exact) daqiri.session.heaps.options
 ---@field name? string of its line in the ledger
 ---@field memory_region daqiri.region_name each heap is in one buffer of it, which is as long as a heap may be
@@ -916,6 +924,18 @@ function session:every(seconds, fn) end
 ---@param options? daqiri.session.filter.options
 ---@return daqiri.stage
 function session:filter(options) end
+
+---Makes a stage that counts the packets that are missing in what passes it. The ledger has expected, unique and missing
+---numbers, and packets that are reordered, duplicate or late; for the first 256 streams as source.NAME.missing, too. A
+---number counts as missing once it is window numbers behind, or at the end. More is in the cookbook.
+---
+---```lua
+---s:pipe(q, s:gaps{ name = "radar", counter = "seq", format = "simple" }, w)
+---s:threshold("radar.missing == 0")
+---```
+---@param options? daqiri.session.gaps.options
+---@return daqiri.stage
+function session:gaps(options) end
 
 ---Makes a stage that puts payloads of any length together to heaps: each goes to its byte offset in the heap of its id, in
 ---a buffer of the region. With the formats spead-64-48 and spead-64-40 id, size and offset are SPEAD's own, and no other
@@ -1970,8 +1990,8 @@ function queue:transmit(options) end
 ---@field prefix? string names the files of the burst's packets, or its objects, PREFIX_0 for the first; of a writer with a file per packet or of objects
 ---@field packet_data_offset? integer bytes: left out at the front of each packet; with prefix (default: 0)
 
----A step of a pipe, made by s:filter, s:count, s:sample, s:convert, s:copy, s:rewrite, s:reorder, s:heaps, k:stage and the
----writers.
+---A step of a pipe, made by s:filter, s:count, s:sample, s:gaps, s:convert, s:copy, s:rewrite, s:reorder, s:heaps, k:stage
+---and the writers.
 ---
 ---@class daqiri.stage
 ---@field error string|nil A writer's first error, or nil.

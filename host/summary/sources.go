@@ -22,7 +22,7 @@ func (s *Session) cuts(b *strings.Builder) {
 	}
 }
 
-// sources prints the sources of reorder stages with losses.
+// sources prints the sources of reorder and gaps stages with losses.
 func (s *Session) sources(b *strings.Builder, st Style) {
 	most := mostSources
 	if st.Full {
@@ -49,10 +49,35 @@ func losses(s *stats.Source) string {
 	for _, x := range []struct {
 		word string
 		n    uint64
-	}{{"late", s.Late}, {"duplicate", s.Duplicate}, {"dropped for other reasons", s.Dropped}} {
+	}{{"late", s.Late}, {"duplicate", s.Duplicate}, {"reordered", s.Reordered}, {"dropped for other reasons", s.Dropped}} {
 		if x.n > 0 {
 			parts = append(parts, count(x.n)+" "+x.word)
 		}
 	}
+	if s.Restarts > 0 {
+		parts = append(parts, counted(s.Restarts, "restart"))
+	}
 	return strings.Join(parts, ", ")
+}
+
+// gaps prints the account of each gaps stage's numbers.
+func (s *Session) gaps(b *strings.Builder) {
+	for i := range s.Ledger.Lines {
+		l := &s.Ledger.Lines[i]
+		n := l.Extra.Get
+		if n("unique") == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "  numbers of %s: %s missing (%s of what should have come)", l.Title(), counted(n("missing"), "packet"), share(n("missing"), n("expected")))
+		for _, x := range []struct{ name, words string }{{"reordered", "reordered"}, {"duplicate", "duplicate"}, {"late", "late"},
+			{"outliers", "with a number far from the others"}, {"unnumbered", "without a number"}, {"untracked", "of too many streams"}} {
+			if n(x.name) > 0 {
+				fmt.Fprintf(b, ", %s %s", count(n(x.name)), x.words)
+			}
+		}
+		if n("restarts") > 0 {
+			fmt.Fprintf(b, ", %s", counted(n("restarts"), "restart"))
+		}
+		b.WriteByte('\n')
+	}
 }

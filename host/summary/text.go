@@ -111,6 +111,7 @@ func (s *Session) text(b *strings.Builder, st Style) {
 	s.memory(b)
 	s.shares(b)
 	s.drops(b, st)
+	s.gaps(b)
 	s.sources(b, st)
 	s.cuts(b)
 	s.timings(b, st)

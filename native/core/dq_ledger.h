@@ -121,7 +121,9 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(COPIED, "copied", "packets", "packets copied rather than handed over by reference")                    \
     X(DUPLICATED, "duplicated", "packets", "packets that the simulated wire doubled; they count as in, too") \
     X(CORRUPTED, "corrupted", "packets", "packets that the simulated wire spoiled")                          \
-    X(REORDERED, "reordered", "packets", "packets that the simulated wire delivered out of order")           \
+    X(REORDERED, "reordered", "packets",                                                                     \
+      "packets that the simulated wire delivered out of order; of a gaps stage, new numbers below the "      \
+      "highest")                                                                                             \
     X(KERNEL_DROPPED, "kernel_dropped", "packets",                                                           \
       "datagrams or frames that the kernel dropped before they came to a queue: larger kernel buffers, or "  \
       "a faster consumer")                                                                                   \
@@ -134,7 +136,9 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(STALL_NS, "stall_ns", "ns", "time for which a writer waited for the disk")                             \
     X(TRUNCATED, "truncated", "packets", "packets written, or captured, shorter than they were")             \
     X(TIMED, "timed", "packets", "packets sent that had a send time")                                        \
-    X(LATE, "late", "packets", "of those, packets whose time had passed when their turn came")               \
+    X(LATE, "late", "packets",                                                                               \
+      "of those, packets whose time had passed when their turn came; of a gaps stage, packets whose number " \
+      "lies below its window")                                                                               \
     X(REFUSED, "refused", "packets",                                                                         \
       "packets that send refused (NO_SPACE_AVAILABLE), as their connection's peer does not read")            \
     X(ONE_SIDED, "one_sided", "operations",                                                                  \
@@ -166,11 +170,18 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(TIMEOUTS, "timeouts", "batches", "of these, batches whose time was up")                                \
     X(PUSHED, "pushed", "batches", "of these, batches whose place newer ones needed")                        \
     X(SKIPPED, "skipped", "batches", "batches of which nothing came, between two others")                    \
-    X(EXPECTED, "expected", "cells", "cells that came, and those that are missing")                          \
+    X(EXPECTED, "expected", "cells",                                                                         \
+      "cells that came, and those that are missing; of a gaps stage, numbers from the first to the highest") \
+    X(UNIQUE, "unique", "numbers", "of these, numbers that came")                                            \
     X(MISSING, "missing", "cells", "of these, cells that did not come, and something behind them did")       \
     X(CUT, "cut", "cells", "cells that did not come where a stream begins or ends: they are in neither")     \
     X(RESYNCS, "resyncs", "times", "times that the stream was found at another place")                       \
     X(OUTLIERS, "outliers", "packets", "packets with a number far from those before, which no others had")   \
+    X(DUPLICATE, "duplicate", "packets", "packets whose number came before")                                 \
+    X(RESTARTS, "restarts", "times", "times that the numbers of a stream continued far from those before")   \
+    X(UNNUMBERED, "unnumbered", "packets", "packets without a number, or without the field of their stream") \
+    X(UNTRACKED, "untracked", "packets",                                                                     \
+      "packets of streams beyond the first 256, whose numbers are not followed")                             \
     X(OBJECTS, "objects", "objects", "objects uploaded")                                                     \
     X(RETRIES, "retries", "requests", "requests of uploads that were made again")                            \
     X(READERS, "readers", "readers", "programs that attached to a shared stream")                            \

@@ -47,17 +47,19 @@ typedef enum dq_source_kind {
     DQ_SOURCE_UNKNOWN // packets without the field; missing: cells with no source so far
 } dq_source_kind;
 
-// Packets received and missed by a reorder stage for one source. A missing packet is attributed to the source
-// that last filled its cell. The sum of `missing` over all sources is the stage's DQ_EXTRA_MISSING.
+// Packets received and missed by a reorder or gaps stage for one source. A missing packet of a reorder stage
+// is attributed to the source that last filled its cell. The sum of `missing` over all sources is the stage's
+// DQ_EXTRA_MISSING.
 typedef struct dq_source_count {
     char name[DQ_NAME_LEN]; // stage
     char peer[DQ_PEER_LEN]; // "host:port", of DQ_SOURCE_PEER
     uint64_t number;        // of DQ_SOURCE_NUMBER
     int32_t which;          // dq_source_kind
     uint32_t reserved;
-    uint64_t packets; // placed, in closed batches
+    uint64_t packets; // placed, in closed batches; of a gaps stage, with a new number
     uint64_t missing;
     uint64_t late, duplicate, dropped; // dropped: for any other reason
+    uint64_t reordered, restarts;      // of a gaps stage
 } dq_source_count;
 // Writes up to max entries; returns the number of sources. Any thread.
 uint32_t dq_source_counts(const dq_session *s, dq_source_count *out, uint32_t max);

@@ -34,11 +34,14 @@ var (
 	peerBytes     = family{"daqiri.peer.bytes", "By", "Bytes received, by the peer that sent them"}
 	faults        = family{"daqiri.faults", "{fault}", "What the system refused a queue, or did to its socket"}
 
-	sourcePackets   = family{"daqiri.source.packets", "{packet}", "Packets in aggregates that a reorder stage handed over, by source"}
-	sourceMissing   = family{"daqiri.source.missing", "{packet}", "Packets missing in them, by the source that had their places last"}
-	sourceLate      = family{"daqiri.source.late", "{packet}", "Packets that came when their batch had been handed over, by source"}
+	sourcePackets   = family{"daqiri.source.packets", "{packet}", "Packets in aggregates that a reorder stage handed over, by source; of a gaps stage, packets with a new number"}
+	sourceMissing   = family{"daqiri.source.missing", "{packet}", "Packets missing in them, by the source that had their places last; of a gaps stage, missing numbers"}
+	sourceLate      = family{"daqiri.source.late", "{packet}", "Packets that came when their batch had been handed over, by source; of a gaps stage, below its window"}
 	sourceDuplicate = family{"daqiri.source.duplicate", "{packet}", "Packets that came again, by source"}
 	sourceDropped   = family{"daqiri.source.dropped", "{packet}", "Packets that had no place for another reason, by source"}
+
+	sourceReordered = family{"daqiri.source.reordered", "{packet}", "Packets of a gaps stage with a new number below the highest, by source"}
+	sourceRestarts  = family{"daqiri.source.restarts", "{time}", "Times that the numbers of a source continued far from those before"}
 
 	paceBits    = family{"daqiri.tx.pace", "bit/s", "The pace asked for"}
 	pacePackets = family{"daqiri.tx.pace.packets", "{packet}/s", "The pace asked for"}
@@ -51,7 +54,8 @@ var (
 // counters and gauges list the families of each kind, except those of extras.
 var (
 	counters = []family{rxPackets, txPackets, rxBytes, txBytes, dropped, wirePackets, wireBytes, stageIn, stageInBytes, stageOut, stageOutBytes,
-		bursts, flowPackets, flowBytes, peerPackets, peerBytes, sourcePackets, sourceMissing, sourceLate, sourceDuplicate, sourceDropped, faults,
+		bursts, flowPackets, flowBytes, peerPackets, peerBytes, sourcePackets, sourceMissing, sourceLate, sourceDuplicate, sourceDropped,
+		sourceReordered, sourceRestarts, faults,
 		cpuTime}
 	gauges = []family{held, paceBits, pacePackets, script, elapsed, memory}
 )

@@ -199,7 +199,7 @@ func (b *builder) peers(peers stats.Peers) {
 	}
 }
 
-// sources adds the sources of a reorder stage.
+// sources adds the sources of a reorder or gaps stage.
 func (b *builder) sources(sources stats.Sources) {
 	with := b.labels
 	for _, s := range sources {
@@ -209,5 +209,7 @@ func (b *builder) sources(sources stats.Sources) {
 		b.counter(sourceLate, s.Late)
 		b.counter(sourceDuplicate, s.Duplicate)
 		b.counter(sourceDropped, s.Dropped)
+		b.counter(sourceReordered, s.Reordered)
+		b.counter(sourceRestarts, s.Restarts)
 	}
 }

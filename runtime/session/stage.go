@@ -36,6 +36,7 @@ const (
 	KindFilter  = "filter"
 	KindCount   = "count"
 	KindSample  = "sample"
+	KindGaps    = "gaps"
 	KindForward = "forward"
 	KindTap     = "tap"
 	KindS3      = "s3"
@@ -122,6 +123,54 @@ func (s *Session) Sample(name string, every int) (*Stage, error) {
 		return nil, invalid("sample: one of %d bursts: it must be 1 or more", every)
 	}
 	return s.stage(name, KindSample, "", func(n string) (native.Stage, error) { return s.native.AddSample(n, every) })
+}
+
+// GapsOptions describes the numbers that a gaps stage follows.
+type GapsOptions struct {
+	Counter     Field
+	CounterName string              // name of Counter in Fields, if its position depends on the packet; else empty
+	By          string              // number over Fields that distinguishes streams; empty: one stream
+	ByText      func(uint64) string // formats such a number; nil: decimal
+	Fields      Fields
+	Window      int    // numbers; 0: the default
+	Jump        uint64 // numbers; 0: the default
+}
+
+// Limits of a gaps stage, and its defaults, which also are at most a quarter of what the counter's bits count.
+const (
+	MaxGapWindow     = native.MaxGapWindow
+	defaultGapWindow = 1024
+	defaultGapJump   = 1 << 24
+)
+
+// Gaps creates a stage that counts missing, reordered and duplicate numbers of packets, and passes the packets on.
+func (s *Session) Gaps(name string, o GapsOptions) (*Stage, error) {
+	bits := int(o.Counter.BitWidth)
+	if bits < native.LeastGapBits {
+		return nil, invalid("gaps %s: a counter of %d bits wraps too soon to tell what is missing (expected %d to 64)", name, bits, native.LeastGapBits)
+	}
+	quarter := uint64(1) << (bits - 2)
+	conf := native.GapsConf{Bits: bits, Window: o.Window, Jump: o.Jump}
+	if conf.Window == 0 {
+		conf.Window = int(min(defaultGapWindow, quarter))
+	}
+	if conf.Jump == 0 {
+		conf.Jump = min(defaultGapJump, quarter)
+	}
+	fields := placeFields{map[string]*Field{"counter": &o.Counter}, map[string]string{"counter": o.CounterName}, o.Fields}
+	err := compileRule(fields, []ruleText{{"counter", "counter", &conf.Counter}})
+	if err == nil {
+		err = compileRule(o.Fields, []ruleText{{"by", o.By, &conf.By}})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("gaps %s: %w", name, err)
+	}
+	return s.stage(name, KindGaps, "", func(n string) (native.Stage, error) {
+		if o.ByText != nil {
+			s.sourceTexts.Store(n, o.ByText)
+		}
+		return s.native.AddGaps(n, conf)
+	})
 }
 
 // Forward creates a stage that sends bursts on a transmit queue.

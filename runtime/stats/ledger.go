@@ -106,7 +106,7 @@ type Line struct {
 	Flows  Flows `json:"flows,omitempty"`  // receive: packets by flow, if there are flows
 	Peers  Peers `json:"peers,omitempty"`  // receive: packets by peer, for sockets
 
-	Sources Sources `json:"sources,omitempty"` // reorder: packets by source, if sources are distinguished
+	Sources Sources `json:"sources,omitempty"` // reorder, gaps: packets by source, if sources are distinguished
 
 	Engine string `json:"-"` // of a queue's interface
 	PortID int    `json:"-"` // index of the interface in the configuration

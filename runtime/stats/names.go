@@ -63,7 +63,8 @@ func (l *Line) figures(seconds float64) []Figure {
 func (s *Source) figures() []Figure {
 	name := "source." + figureName(s.Name)
 	return []Figure{{name + ".packets", float64(s.Packets)}, {name + ".missing", float64(s.Missing)}, {name + ".late", float64(s.Late)},
-		{name + ".duplicate", float64(s.Duplicate)}, {name + ".dropped", float64(s.Dropped)}}
+		{name + ".duplicate", float64(s.Duplicate)}, {name + ".dropped", float64(s.Dropped)},
+		{name + ".reordered", float64(s.Reordered)}, {name + ".restarts", float64(s.Restarts)}}
 }
 
 func per(n, seconds float64) float64 {
@@ -123,7 +124,7 @@ func (l *Ledger) build() {
 }
 
 // someOf matches the names of figures of flows, sources and peers.
-var someOf = regexp.MustCompile(`\.(flow|peer|source)\.[0-9A-Za-z_]+\.(packets|bytes|missing|late|duplicate|dropped)$`)
+var someOf = regexp.MustCompile(`\.(flow|peer|source)\.[0-9A-Za-z_]+\.(packets|bytes|missing|late|duplicate|dropped|reordered|restarts)$`)
 
 // OfSome reports whether name is a figure of a flow, a source or a peer, which exists only after its first packet.
 func OfSome(name string) bool { return someOf.MatchString(name) }

@@ -12,17 +12,19 @@ const (
 	UnknownSource = "unknown" // packets without the field; for Missing, positions that no source has used yet
 )
 
-// Source counts the packets that a reorder stage received and missed of one source.
+// Source counts the packets that a reorder or gaps stage received and missed of one source.
 type Source struct {
 	Name      string `json:"name"`
-	Packets   uint64 `json:"packets"` // in delivered batches
+	Packets   uint64 `json:"packets"` // in delivered batches; of a gaps stage, with a new number
 	Missing   uint64 `json:"missing"` // in positions last used by this source
 	Late      uint64 `json:"late"`
 	Duplicate uint64 `json:"duplicate"`
-	Dropped   uint64 `json:"dropped"` // for all other reasons
+	Dropped   uint64 `json:"dropped"`             // for all other reasons
+	Reordered uint64 `json:"reordered,omitempty"` // of a gaps stage: new numbers below the highest
+	Restarts  uint64 `json:"restarts,omitempty"`  // of a gaps stage
 }
 
-// Sources holds the counts of a reorder stage's sources, in order of appearance.
+// Sources holds the counts of a stage's sources, in order of appearance.
 type Sources []Source
 
 // Share returns the fraction of expected packets that is missing.
@@ -31,7 +33,7 @@ func (s *Source) Share() float64 { return per(float64(s.Missing), float64(s.Pack
 // Worst returns at most n sources with losses, highest share first, and the number of sources with losses.
 func (s Sources) Worst(n int) (worst Sources, lost int) {
 	for _, x := range s {
-		if x.Missing+x.Late+x.Duplicate+x.Dropped > 0 {
+		if x.Missing+x.Late+x.Duplicate+x.Dropped+x.Restarts > 0 {
 			worst = append(worst, x)
 		}
 	}
@@ -63,7 +65,7 @@ func (p Peer) key() string   { return p.Name }
 
 func (s Source) with(o Source, change func(a, b uint64) uint64) Source {
 	return Source{s.Name, change(s.Packets, o.Packets), change(s.Missing, o.Missing), change(s.Late, o.Late),
-		change(s.Duplicate, o.Duplicate), change(s.Dropped, o.Dropped)}
+		change(s.Duplicate, o.Duplicate), change(s.Dropped, o.Dropped), change(s.Reordered, o.Reordered), change(s.Restarts, o.Restarts)}
 }
 
 func (p Peer) with(o Peer, change func(a, b uint64) uint64) Peer {

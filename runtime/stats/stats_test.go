@@ -415,7 +415,8 @@ func TestPlusBalances(t *testing.T) {
 func TestSources(t *testing.T) {
 	line := func(n uint64, more ...Source) Line {
 		return Line{Name: "blocks", Kind: Stage, Histograms: Histograms{histogram("completion_time", "ns", 2000*n, Bucket{2047, n})},
-			Sources: append(Sources{{Name: "3", Packets: 10 * n, Missing: n, Late: 2 * n, Duplicate: 3 * n, Dropped: 4 * n}}, more...)}
+			Sources: append(Sources{{Name: "3", Packets: 10 * n, Missing: n, Late: 2 * n, Duplicate: 3 * n, Dropped: 4 * n, Reordered: 5 * n,
+				Restarts: 6 * n}}, more...)}
 	}
 	port := func(n uint64) Line {
 		return Line{Name: "port", Kind: Rx, Peers: Peers{{Name: "[2001:db8::1]:7148", Packets: n, Bytes: 9 * n}}}
@@ -433,12 +434,12 @@ func TestSources(t *testing.T) {
 		}
 	}
 	sum := after.Plus(before).Lines[0]
-	want := Sources{{"3", 50, 5, 10, 15, 20}, {Name: "192.0.2.1", Missing: 7}}
+	want := Sources{{"3", 50, 5, 10, 15, 20, 25, 30}, {Name: "192.0.2.1", Missing: 7}}
 	if d := cmp.Diff(want, sum.Sources); d != "" || sum.Histograms[0].Sum != 10000 {
 		t.Errorf("plus: %s, %+v", d, sum.Histograms[0])
 	}
-	worst, lost := append(sum.Sources, Source{Name: "whole", Packets: 9}, Source{Name: "late", Late: 1}).Worst(2)
-	if lost != 3 || len(worst) != 2 || worst[0].Name != "192.0.2.1" || worst[1].Name != "3" {
+	worst, lost := append(sum.Sources, Source{Name: "whole", Packets: 9}, Source{Name: "late", Late: 1}, Source{Name: "again", Restarts: 1}).Worst(2)
+	if lost != 4 || len(worst) != 2 || worst[0].Name != "192.0.2.1" || worst[1].Name != "3" {
 		t.Errorf("worst: %+v of %d", worst, lost)
 	}
 }

@@ -1,4 +1,4 @@
-// Package stages has the plain stages: filter, count, sample, forward, rewrite and tap.
+// Package stages has the plain stages: filter, count, sample, gaps, forward, rewrite and tap.
 package stages
 
 /*

@@ -77,14 +77,14 @@ func Lines(n *native.Session, names Names) []stats.Line {
 	return list
 }
 
-// addSources adds the counts of each source to reorder stages, and those of each peer to queues of sockets.
+// addSources adds the counts of each source to reorder and gaps stages, and those of each peer to queues of sockets.
 func addSources(n *native.Session, names Names, line func(stats.Kind, string, uint32) *stats.Line) {
 	counts := n.SourceCounts()
 	for i := range counts {
 		c := &counts[i]
 		x := line(stats.Stage, c.Name(), 0)
 		x.Sources = append(x.Sources, stats.Source{Name: sourceName(c, names), Packets: c.Packets, Missing: c.Missing, Late: c.Late,
-			Duplicate: c.Duplicate, Dropped: c.Dropped})
+			Duplicate: c.Duplicate, Dropped: c.Dropped, Reordered: c.Reordered, Restarts: c.Restarts})
 	}
 	peers := n.PeerCounts()
 	for i := range peers {

@@ -231,6 +231,7 @@ M.args = {
     copy = function() return { { { memory_region = "others" } } } end,
     rewrite = function() return { { { udp_dst = 7, eth_dst = { 1, 1 } } }, { { ipv4_dst = { ["10.0.0.0/8"] = "11.0.0.0/8" }, checksums = "compute" } } } end,
     convert = function() return { { { memory_region = "others", at = "payload", data_types = { input_type = "int8", output_type = "fp32" } } } } end,
+    gaps = function() return { { { counter = "udp_dst" } }, { { format = "simple", by = "udp_src", window = 8, jump = 9 } } } end,
     count = none, every = function() return { { 1e-4, nothing } } end, filter = function() return { { { where = "len > 10" } }, { { match = { udp_dst = 1 } } } } end,
     interface = function() return { { "a" }, { "absent" } } end, interfaces = none, log = function() return { { "debug", "text", 1 } } end,
     measure = function() return { { { seconds = 1e-4 } } } end, metric = function() return { { "height", 5 } } end,

@@ -39,6 +39,7 @@ var Cases = []Case{
 	{"script_handler", "what an on_burst handler adds to a burst of 32 packets: CPU time and allocations", "µs per burst", true, 10, runHandler},
 	{"script_modify", "a handler that rewrites every packet's IPv4 source and counts a UDP port", mppsPerCPU, false, 10, runModify},
 	{"rewrite", "s:rewrite of every packet's IPv4 source, checksums with it, and the way there and back", mppsPerCPU, false, 10, runRewrite},
+	{"gaps", "s:gaps of one stream, in order, behind an s:rewrite that numbers packets, and the way there and back", mppsPerCPU, false, 10, runGaps},
 	{"column", "a column of three fields of a burst of 1024 packets", "µs", true, 5, runColumns("column")},
 	{"place", "the same of one field behind three parts that a packet may have or lack (VITA 49)", "µs", true, 5, runColumns("place")},
 	{"udp_1024", "datagrams of 1024 bytes over loopback, with UDP_SEGMENT and UDP_GRO", "Gbit/s", false, 10, runUDP(1024)},

@@ -75,6 +75,29 @@ func runRewrite(ctx context.Context, b *bench, r *Result) error {
 	})
 }
 
+// runGaps is gaps: beside the same pipe with a count stage in its place.
+func runGaps(ctx context.Context, b *bench, r *Result) error {
+	r.compareWith("the same pipe with s:count instead of s:gaps")
+	r.add("stage_ns: what the stage takes of a packet, less a count stage in its place")
+	measure := func(ctx context.Context, d time.Duration, args ...string) (sample, error) {
+		f, err := b.last(ctx, d, b.ours("gaps.lua", append(args, "--seconds", text(d*5/11))...)...)
+		if err == nil && (f["dropped"] != 0 || len(args) == 0 && f["unique"] != f["packets"]) {
+			err = fmt.Errorf("gaps.lua: %.0f of %.0f packets had a new number", f["unique"], f["packets"])
+		}
+		return perCPU(f), err
+	}
+	without := func(ctx context.Context, d time.Duration) (sample, error) { return measure(ctx, d, "--stage=false") }
+	return r.compare(ctx, func(ctx context.Context, d time.Duration) (sample, error) {
+		s, err := measure(ctx, d)
+		if err != nil {
+			return s, err
+		}
+		plain, err := without(ctx, d)
+		s.more["stage_ns"] = 1e3/s.value - 1e3/plain.value
+		return s, err
+	}, without)
+}
+
 // runColumns is column and place: the CPU time of a burst of which columns are made, less that without.
 func runColumns(what string) func(context.Context, *bench, *Result) error {
 	return func(ctx context.Context, b *bench, r *Result) error {
