@@ -68,6 +68,7 @@ type IfaceConf struct {
 	Name, Engine, Address string
 	FlowIsolation         bool
 	Outgoing              bool // engine packet: frames that this machine sends are received, too
+	Joined                Region // engine packet: also receive joined frames, long ones into this region; zero: neither
 	HardwareTimestamps    bool // of received packets, if the device supports them
 	AccurateSend          bool // send times are enforced by the device, if supported
 	Socket                SocketConf
@@ -83,6 +84,7 @@ func (s *Session) AddIface(conf IfaceConf) (Iface, error) {
 	c := C.dq_iface_conf{
 		flow_isolation:      flag(conf.FlowIsolation),
 		outgoing:            flag(conf.Outgoing),
+		joined:              conf.Joined.c,
 		hardware_timestamps: flag(conf.HardwareTimestamps),
 		accurate_send:       flag(conf.AccurateSend),
 		socket: C.dq_socket_conf{

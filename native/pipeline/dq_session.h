@@ -50,7 +50,9 @@ typedef struct dq_iface_conf {
     char engine[16];
     char address[DQ_ADDRESS_LEN];
     int32_t flow_isolation;
-    int32_t outgoing;                           // engine packet: also receive what this machine sends
+    int32_t outgoing;  // engine packet: also receive what this machine sends
+    dq_region *joined; // engine packet: also receive joined frames (GRO, TSO); those longer than a queue's
+                       // buffers go to this region, which the host can access. NULL: neither
     int32_t hardware_timestamps, accurate_send; // request the device's clock, if available
     dq_socket_conf socket;
     dq_replay_conf replay;

@@ -202,6 +202,7 @@ uint32_t dqi_region_uses(const dq_session *s, const dq_region *r, const char **q
     for (uint32_t k = 0; k < s->n_ifaces; k++)
         for (uint32_t d = 0; d < s->ifaces[k]->n_rx + s->ifaces[k]->n_tx; d++) {
             const dq_iface *i = s->ifaces[k];
+            if (d == 0 && i->conf.joined == r && uses++ == 0) first = i->conf.name;
             const dq_queue *q = d < i->n_rx ? i->rx[d] : i->tx[d - i->n_rx];
             for (uint32_t n = 0; n < q->conf.n_regions && !dqi_queue_gone(q); n++)
                 if (q->conf.regions[n] == r && uses++ == 0) first = q->conf.name;

@@ -237,6 +237,8 @@ static bool reaches_gpu(const dq_queue *q, uint32_t seg, dq_diag *why) {
 // access in place.
 static void pin_regions(dq_session *s) {
     dq_queue *q;
+    for (uint32_t k = 0; k < s->n_ifaces; k++)
+        if (s->ifaces[k]->conf.joined) s->ifaces[k]->conf.joined->headroom = DQ_HEADROOM;
     for (uint32_t k = 0; (q = queue_at(s, k)) != NULL; k++)
         for (uint32_t n = 0; n < q->conf.n_regions; n++) {
             dq_region *r = q->conf.regions[n];

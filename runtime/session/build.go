@@ -133,6 +133,9 @@ func (s *Session) addInterface(i *spec.Interface, plan preflight.CorePlan) error
 	if i.RX != nil {
 		conf.FlowIsolation = i.RX.FlowIsolation
 		conf.Outgoing = i.RX.Outgoing
+		if k := slices.IndexFunc(s.regions, func(r *Region) bool { return r.Name() == i.RX.Joined }); k >= 0 && i.EngineName() == schema.EnginePacket {
+			conf.Joined = s.regions[k].native
+		}
 		conf.HardwareTimestamps = i.RX.HardwareTimestamps
 	}
 	if i.TX != nil {

@@ -28,12 +28,27 @@ func (p *parser) check(c *Config) {
 			p.checkFlows(i, s, flowIDs)
 		}
 		if i.RX != nil {
+			p.checkJoined(c, i, used)
 			p.checkFlex(i)
 			p.checkReorder(c, i, used)
 		}
 	}
 	p.checkUnused(c, used)
 	p.checkAccess(c)
+}
+
+// checkJoined checks the region for packets that the kernel joined.
+func (p *parser) checkJoined(c *Config, i *Interface, used map[string]bool) {
+	name := i.RX.Joined
+	switch {
+	case name == "":
+		return
+	case p.regions[name] == nil:
+		p.errorf(i.RX.Key("joined"), "no memory region %q%s", name, p.didYouMeanRegion(c, name))
+	case i.engine != schema.EnginePacket:
+		p.warnf(i.RX.Key("joined"), "has no effect on engine %s: only engine packet receives what the kernel joined", i.engine)
+	}
+	used[name] = true
 }
 
 // checkAccess warns about access rights of one-sided transfers if no interface supports these.

@@ -50,7 +50,7 @@ func (p *parser) checkSocketSides(i *Interface) {
 				p.errorf(rx.Key(key), "sockets have no %s: ports and connections select", key)
 			}
 		}
-		for _, key := range []string{"flow_isolation", "outgoing", "dynamic_flow_capacity"} {
+		for _, key := range []string{"flow_isolation", "outgoing", "joined", "dynamic_flow_capacity"} {
 			if rx.Has(key) {
 				p.warnf(rx.Key(key), "has no effect on a socket")
 			}

@@ -142,6 +142,7 @@ type RX struct {
 	Source              `json:"-"`
 	FlowIsolation       bool       `json:"flow_isolation"`
 	Outgoing            bool       `json:"outgoing,omitempty"`
+	Joined              string     `json:"joined,omitempty"` // region of long frames; empty: joined ones are dropped
 	DynamicFlowCapacity int        `json:"dynamic_flow_capacity"`
 	HardwareTimestamps  bool       `json:"hardware_timestamps"`
 	Queues              []*Queue   `json:"queues"`

@@ -104,7 +104,7 @@ func (p *parser) tx(o *object, roce bool) *TX {
 	for _, v := range o.list("flows") {
 		tx.Flows = append(tx.Flows, p.flow(v, true))
 	}
-	o.refuse("belongs to rx", "flow_isolation", "outgoing", "dynamic_flow_capacity", "hardware_timestamps", "flex_items", "reorder_configs")
+	o.refuse("belongs to rx", "flow_isolation", "outgoing", "joined", "dynamic_flow_capacity", "hardware_timestamps", "flex_items", "reorder_configs")
 	o.end()
 	return tx
 }

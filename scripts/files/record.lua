@@ -4,6 +4,7 @@
 --   daqiri-run record :7148 -w x.pcap --rotate 1GiB                      datagrams to a port of this machine
 --   daqiri-run record udp://239.2.0.64:7148 -w x.pcapng                  a multicast group
 --   daqiri-run record day1.pcap -w part.pcap 'len > 1000'                a part of a capture
+-- Packets of an interface that the kernel joined (GRO, TSO) are recorded as such, up to 256 KiB.
 -- A lost packet fails the run (exit code 5), and the summary shows where. Ctrl-C ends it cleanly.
 local daqiri = require "daqiri"
 local args = daqiri.args{
@@ -57,11 +58,13 @@ local port, longest = port_of(args.source)
 longest = args.longest or longest
 port.name = "input"
 if args.both and port.engine ~= "packet" then refuse("--both: " .. args.source .. " is not a Linux interface") end
-port.rx = { outgoing = args.both or nil, queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 1000, memory_regions = { "packets" } } } }
+local regions = { { name = "packets", kind = "host", affinity = 0, buf_size = math.max(longest, 2030),
+  num_bufs = longest > 9216 and 2048 or 16384 } }
+if port.engine == "packet" then regions[2] = { name = "joined", kind = "host", affinity = 0, buf_size = 262144, num_bufs = 512 } end
+port.rx = { outgoing = args.both or nil, joined = regions[2] and "joined", queues = { { name = "rx", id = 0, cpu_core = -1, batch_size = 64, timeout_us = 1000, memory_regions = { "packets" } } } }
 local s = daqiri.open({ daqiri = { cfg = {
   version = 1, master_core = 0, stream_type = port.socket_config and "socket" or "raw", interfaces = { port },
-  memory_regions = { { name = "packets", kind = "host", affinity = 0, buf_size = math.max(longest, 2030),
-    num_bufs = longest > 9216 and 2048 or 16384 } },
+  memory_regions = regions,
 } } }, { name = "record" })
 
 local rotate = args.rotate

@@ -103,14 +103,18 @@ static int describe(dqi_port *p, dq_diag *diag) {
                  i->conf.address, i->conf.address);
     if (i->n_rx > 0 && s->outgoing)
         dqi_note(
+            i->session, "interface %s: packets that this machine sends are received, too%s", i->conf.name,
+            i->conf.joined ? ""
+                           : "; joined ones (TSO, GSO) are dropped and counted; hint: the key joined of rx");
+    if (i->n_rx > 0 && i->conf.joined)
+        dqi_note(
             i->session,
-            "interface %s: packets that this machine sends are received, too; joined ones (TSO, GSO) are "
-            "dropped and counted; hint: ethtool -K %s tso off gso off",
-            i->conf.name, i->conf.address);
-    if (i->n_rx > 0 && joins_packets(p))
+            "interface %s: packets that the kernel joined (GRO, TSO) are received as such, up to %d bytes",
+            i->conf.name, DQI_JOINED_MAX);
+    else if (i->n_rx > 0 && joins_packets(p))
         dqi_note(i->session,
                  "interface %s: %s joins packets (GRO): joined ones are dropped and counted; hint: ethtool "
-                 "-K %s gro off",
+                 "-K %s gro off, or the key joined of rx",
                  i->conf.name, i->conf.address, i->conf.address);
     return DQ_OK;
 }
@@ -123,6 +127,22 @@ static int see_all(const packet_port *s) {
     return setsockopt(s->rings[0].fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) == 0 ? 0 : errno;
 }
 
+// Checks that long frames can be stored.
+static int check_joined(const dq_iface *i, dq_diag *diag) {
+    if (!i->conf.joined) return DQ_OK;
+    if (i->conf.joined->conf.kind != DQ_KIND_HOST && i->conf.joined->conf.kind != DQ_KIND_HUGE)
+        return dqi_fail(diag, DQ_INVALID_PARAMETER,
+                        "interface %s: region %s for joined packets is not of kind host or huge",
+                        i->conf.name, i->conf.joined->conf.name);
+    for (uint32_t k = 0; k < i->n_rx; k++)
+        if (i->rx[k]->conf.n_regions != 1)
+            return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                            "interface %s: queue %s splits packets over %u regions, and joined packets are "
+                            "not split; hint: one region",
+                            i->conf.name, i->rx[k]->conf.name, i->rx[k]->conf.n_regions);
+    return DQ_OK;
+}
+
 static int open_rings(dqi_port *p, dq_diag *diag) {
     packet_port *s = p->state;
     const dq_iface *i = p->iface;
@@ -130,11 +150,13 @@ static int open_rings(dqi_port *p, dq_diag *diag) {
         i->rx[k]->rx.stamping = DQ_STAMPS_KERNEL;
     int group = i->n_rx > 1 ? DQI_PACKET_NEW_GROUP : DQI_PACKET_ALONE;
     for (uint32_t k = 0; k < i->n_rx; k++) {
-        int err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group, s->outgoing);
+        int err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group, s->outgoing,
+                                         i->conf.joined);
         if (err != 0 &&
             group == DQI_PACKET_NEW_GROUP) { // old kernels cannot form a group while the interface is down
             group = DQI_PACKET_ALONE;
-            err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group, s->outgoing);
+            err = dqi_afpacket_ring_open(&s->rings[k], s->index, s->mtu + HEADERS, &group, s->outgoing,
+                                         i->conf.joined);
         }
         if (err != 0) return fail(i, err, diag);
         p->queues[k].state = &s->rings[k];
@@ -155,7 +177,8 @@ static int port_open(dqi_port *p, dq_diag *diag) {
     for (uint32_t k = 0; k < DQ_MAX_QUEUES; k++)
         s->rings[k].fd = -1;
     s->fd = -1;
-    int err = find(i, &s->index, diag);
+    int err = check_joined(i, diag);
+    if (err == DQ_OK) err = find(i, &s->index, diag);
     if (err != DQ_OK) return err;
     p->netdev = (uint32_t)s->index;
     s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

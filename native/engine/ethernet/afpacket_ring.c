@@ -1,6 +1,9 @@
 // afpacket_ring.c: fixed-size frames, passed one by one. TPACKET_V3 packs frames more tightly but passes
 // whole blocks, and in quiet times the last one is a millisecond or more late. The kernel marks the work left
 // undone in each frame: a stripped VLAN tag, an incomplete checksum, segmentation.
+//
+// Of a frame longer than those of the ring the kernel puts the first bytes there and all of it into the
+// socket's receive buffer (PACKET_COPY_THRESH), in the same order. So only long frames take room for such.
 #include "engine/ethernet/afpacket_ring.h"
 #include "core/region.h"
 #include "packet/packet.h"
@@ -24,8 +27,11 @@
 #define RING_BYTES (8u << 20)
 #define LEAST      512 // frames
 #define BLOCK      (256u << 10)
-#define RESERVE    16  // bytes before a frame, for its tag
-#define IN_FRONT   128 // upper bound of the kernel's headers in front of a frame, with the reserve
+#define RESERVE    16 // bytes before a frame, for its tag
+#define COPIES     16 // long frames of a read
+#define COPY_BYTES (DQI_JOINED_MAX + 64u)
+#define WAITING    (16 << 20) // bytes of long frames that wait in the kernel, which doubles it
+#define IN_FRONT   128        // upper bound of the kernel's headers in front of a frame, with the reserve
 
 static uint8_t *frame_at(const dqi_afpacket_ring *r, uint32_t k) {
     return r->map + (size_t)(k / r->per_block) * BLOCK + (size_t)(k % r->per_block) * r->frame_bytes;
@@ -73,24 +79,41 @@ static int join_group(int fd, int *group, bool outgoing) {
     return 0;
 }
 
-static int prepare(dqi_afpacket_ring *r, uint32_t bytes, int *group, bool outgoing) {
+// Has the kernel keep frames that are longer than those of the ring.
+static int keep_long(dqi_afpacket_ring *r) {
+    const int room = WAITING;
+    r->copies =
+        mmap(NULL, (size_t)COPIES * COPY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (r->copies == MAP_FAILED) {
+        r->copies = NULL;
+        return ENOMEM;
+    }
+    if (setsockopt(r->fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) != 0 &&
+        setsockopt(r->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room) != 0)
+        return errno;
+    return set(r->fd, PACKET_COPY_THRESH, 1);
+}
+
+static int prepare(dqi_afpacket_ring *r, uint32_t bytes, int *group, bool outgoing, bool joined) {
     struct sockaddr_ll at = {
         .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = r->index};
     int err = set(r->fd, PACKET_VERSION, TPACKET_V2);
     if (err == 0) err = set(r->fd, PACKET_RESERVE, RESERVE);
     if (err == 0) err = set(r->fd, PACKET_VNET_HDR, 1);
     if (err == 0 && !outgoing) err = set(r->fd, PACKET_IGNORE_OUTGOING, 1);
+    if (err == 0 && joined) err = keep_long(r);
     if (err == 0) err = refuse_all(r->fd);
     if (err == 0) err = map_ring(r, bytes);
     if (err == 0 && bind(r->fd, (struct sockaddr *)&at, sizeof at) != 0) err = errno;
     return err == 0 ? join_group(r->fd, group, outgoing) : err;
 }
 
-int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group, bool outgoing) {
+int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group, bool outgoing,
+                           bool joined) {
     *r = (dqi_afpacket_ring){.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                              .index = index};
     if (r->fd < 0) return errno;
-    int err = prepare(r, bytes, group, outgoing);
+    int err = prepare(r, bytes, group, outgoing, joined);
     if (err != 0) dqi_afpacket_ring_close(r);
     return err;
 }
@@ -102,6 +125,7 @@ void dqi_afpacket_ring_start(dqi_afpacket_ring *r) {
 
 void dqi_afpacket_ring_close(dqi_afpacket_ring *r) {
     if (r->map) munmap(r->map, (size_t)r->n_frames / r->per_block * BLOCK);
+    if (r->copies) munmap(r->copies, (size_t)COPIES * COPY_BYTES);
     if (r->fd >= 0) close(r->fd);
     *r = (dqi_afpacket_ring){.fd = -1};
 }
@@ -117,9 +141,9 @@ static void finish_checksum(uint8_t *p, uint32_t len, const struct virtio_net_hd
     dqi_put_be16(p + at, sum != 0 ? sum : 0xffff);
 }
 
-// Frames that could not be passed on.
+// Frames that could not be passed on. full: the kernel had no room for a long frame.
 typedef struct bad_frames {
-    uint32_t cut, joined;
+    uint32_t cut, joined, full;
     uint64_t bytes;
 } bad_frames;
 
@@ -133,24 +157,45 @@ static bool is_late(dqi_afpacket_ring *r, const dq_session *s, int64_t ts, int64
     return true;
 }
 
-// Returns false for frames that are truncated by the ring, coalesced (GRO), or received after the stop.
+// Takes the long frame of slot h from the socket: returns its bytes, behind its virtio_net_hdr, and their
+// number in *len; less than tp_len if it is longer than DQI_JOINED_MAX.
+static uint8_t *take_long(dqi_afpacket_ring *r, uint32_t *len) {
+    uint8_t *p = r->copies + (size_t)r->n_copies++ * COPY_BYTES + RESERVE;
+    const size_t before = sizeof(struct virtio_net_hdr);
+    ssize_t n = recv(r->fd, p - before, before + DQI_JOINED_MAX, MSG_DONTWAIT);
+    *len = n > (ssize_t)before ? (uint32_t)n - (uint32_t)before : 0;
+    return p;
+}
+
+// Completes the frame of slot h at p. Returns false if it can't be passed on: it is truncated, or the kernel
+// has joined it and the ring does not keep such.
+static bool finish(const dqi_afpacket_ring *r, const struct tpacket2_hdr *h, uint8_t *p, uint32_t len,
+                   bad_frames *bad) {
+    struct virtio_net_hdr v;
+    memcpy(&v, p - sizeof v, sizeof v);
+    const bool joined = v.gso_type != VIRTIO_NET_HDR_GSO_NONE, cut = len < h->tp_len;
+    if (cut || (joined && !r->copies)) {
+        const bool full = r->copies && !(h->tp_status & TP_STATUS_COPY);
+        bad->full += full;
+        bad->joined += joined && !r->copies;
+        bad->cut += cut && !full && (!joined || r->copies);
+        bad->bytes += h->tp_len;
+        return false;
+    }
+    if (v.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) finish_checksum(p, len, &v);
+    return true;
+}
+
+// Returns false for frames that can't be passed on, or that were received after the stop.
 static bool take(dqi_afpacket_ring *r, const dq_session *s, struct tpacket2_hdr *h, dqi_piece *out,
                  bad_frames *bad) {
     int64_t last = r->stamps.last,
             ts = dqi_stamps_time(&r->stamps, (int64_t)h->tp_sec * 1000000000 + h->tp_nsec);
-    if (is_late(r, s, ts, last)) return false;
     uint8_t *p = (uint8_t *)h + h->tp_mac;
-    struct virtio_net_hdr v;
-    memcpy(&v, p - sizeof v, sizeof v);
-    const bool joined = v.gso_type != VIRTIO_NET_HDR_GSO_NONE, cut = h->tp_snaplen < h->tp_len;
-    if (joined || cut) {
-        bad->joined += joined;
-        bad->cut += !joined;
-        bad->bytes += h->tp_len;
-        return false;
-    }
-    if (v.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) finish_checksum(p, h->tp_snaplen, &v);
-    *out = (dqi_piece){.data = p, .len = h->tp_snaplen, .buf = DQI_NO_BUF};
+    uint32_t len = h->tp_snaplen;
+    if (h->tp_status & TP_STATUS_COPY) p = take_long(r, &len);
+    if (is_late(r, s, ts, last) || !finish(r, h, p, len, bad)) return false;
+    *out = (dqi_piece){.data = p, .len = len, .buf = DQI_NO_BUF};
     if (h->tp_status & TP_STATUS_VLAN_VALID) {
         out->vlan_tci = h->tp_vlan_tci;
         out->vlan_tpid = h->tp_status & TP_STATUS_VLAN_TPID_VALID ? h->tp_vlan_tpid : DQI_TYPE_VLAN;
@@ -160,11 +205,13 @@ static bool take(dqi_afpacket_ring *r, const dq_session *s, struct tpacket2_hdr 
 }
 
 static void count_bad(dqi_port *p, const bad_frames *bad) {
-    if (bad->cut + bad->joined == 0) return;
-    dqi_add_shared(&p->c.in, bad->cut + bad->joined);
+    const uint32_t n = bad->cut + bad->joined + bad->full;
+    if (n == 0) return;
+    dqi_add_shared(&p->c.in, n);
     dqi_add_shared(&p->c.in_bytes, bad->bytes);
     dqi_port_drop(p, DQ_DROP_TOO_LONG, bad->cut);
     dqi_port_drop(p, DQ_DROP_JOINED, bad->joined);
+    dqi_port_drop(p, DQ_DROP_QUEUE_FULL, bad->full);
 }
 
 // After the stop, with an empty ring: frames timestamped earlier may still be on their way into it.
@@ -179,9 +226,9 @@ uint32_t dqi_afpacket_ring_read(dqi_port_queue *l, dqi_piece *out, uint32_t max)
     const dq_session *s = l->port->iface->session;
     uint32_t n = 0;
     bad_frames bad = {0};
-    r->taken = 0;
+    r->taken = r->n_copies = 0;
     if (!r->over && !dqi_receives(s)) look_for_rest(r, l->reader); // must precede the read of the ring
-    while (n < max && r->taken < r->n_frames) {
+    while (n < max && r->taken < r->n_frames && r->n_copies < COPIES) {
         uint32_t k = r->head + r->taken;
         struct tpacket2_hdr *h = (void *)frame_at(r, k < r->n_frames ? k : k - r->n_frames);
         if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER)) break;

@@ -8,8 +8,9 @@
 #include "engine/ethernet/ethernet.h"
 #include "pipeline/iface.h"
 
-#define DQI_PACKET_ALONE     (-1) // no fanout group
-#define DQI_PACKET_NEW_GROUP (-2) // a new group, numbered by the kernel from 0
+#define DQI_JOINED_MAX       262144 // bytes: what readers of captures take
+#define DQI_PACKET_ALONE     (-1)   // no fanout group
+#define DQI_PACKET_NEW_GROUP (-2)   // a new group, numbered by the kernel from 0
 
 typedef struct dqi_afpacket_ring {
     int fd;
@@ -18,15 +19,18 @@ typedef struct dqi_afpacket_ring {
     uint32_t frame_bytes, per_block, n_frames; // per_block: frames
     uint32_t head;                             // first frame not released to the kernel
     uint32_t taken;                            // frames from head on, read and not yet released
+    uint8_t *copies;                           // room for frames longer than those of the ring, or NULL
+    uint32_t n_copies;                         // of these, used by the last read
     bool over;                                 // all frames received before the stop were read
     dqi_stamps stamps;
 } dqi_afpacket_ring;
 
 // Opens a ring on the interface with this index for frames of at most `bytes` bytes. *group is the fanout
 // group to join or one of the above; the number of a new group is stored there. outgoing: frames that this
-// machine sends are received as well. No frame is received before dqi_afpacket_ring_start. Returns 0 or an
-// errno.
-int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group, bool outgoing);
+// machine sends are received as well. joined: so are frames of up to DQI_JOINED_MAX bytes that the kernel
+// joined. No frame is received before dqi_afpacket_ring_start. Returns 0 or an errno.
+int dqi_afpacket_ring_open(dqi_afpacket_ring *r, int index, uint32_t bytes, int *group, bool outgoing,
+                           bool joined);
 void dqi_afpacket_ring_start(dqi_afpacket_ring *r);
 void dqi_afpacket_ring_close(dqi_afpacket_ring *r);
 

@@ -158,14 +158,37 @@ static void copy_frame(const dq_queue *rx, dq_burst *b, uint32_t i, const dqi_et
     }
 }
 
+static void describe_frame(dq_burst *b, uint32_t i, const dqi_eth_batch *d, uint32_t k) {
+    const dqi_piece *p = &d->pieces[d->first[k]];
+    b->flow[i] = d->flow[k];
+    b->ts[i] = p->ts != 0 ? p->ts : d->now;
+    if (b->origins || p->origin.cut > 0 || p->origin.remark) dqi_burst_set_origin(b, i, &p->origin);
+}
+
+// Returns the region for frame k, which is longer than the queue's buffers; NULL: none is large enough.
+static dq_region *long_region(const dq_queue *rx, const dqi_eth_batch *d, uint32_t k) {
+    dq_region *r = rx->iface->conf.joined;
+    return r && rx->conf.n_regions == 1 && d->total[k] <= r->conf.buf_size ? r : NULL;
+}
+
+// Stores frame k as packet i of b, in a buffer of the region for long frames. Returns false if none is free.
+static bool put_long(dq_region *r, dq_burst *b, uint32_t i, const dqi_eth_batch *d, uint32_t k) {
+    if (dqi_bufs_some(r, &b->bufs[0][i], 1) == 0) return false;
+    describe_frame(b, i, d, k);
+    b->off[0][i] = dqi_buf_off(r, b->bufs[0][i]);
+    b->len[0][i] = d->total[k];
+    uint8_t *to = b->session->core.base + b->off[0][i];
+    for (uint32_t j = d->first[k]; j < d->first[k + 1]; to += d->pieces[j++].len)
+        dqi_copy_bytes(to, d->pieces[j].data, d->pieces[j].len);
+    return true;
+}
+
 // Stores frame k as packet i of b, in place or in the j-th of the batch's buffers.
 static void put_frame(const dq_queue *rx, dq_burst *b, uint32_t i, dqi_eth_batch *d, uint32_t k,
                       bool in_place, uint32_t j) {
     dqi_piece *p = &d->pieces[d->first[k]];
     const uint64_t flags = (p->done ? DQI_OFF_DONE : 0) | (p->broken ? DQI_OFF_BROKEN : 0);
-    b->flow[i] = d->flow[k];
-    b->ts[i] = p->ts != 0 ? p->ts : d->now;
-    if (b->origins || p->origin.cut > 0 || p->origin.remark) dqi_burst_set_origin(b, i, &p->origin);
+    describe_frame(b, i, d, k);
     for (uint32_t s = 0; in_place && s < b->nseg; s++, p++) {
         b->off[s][i] = (uint64_t)(p->data - b->session->core.base);
         b->len[s][i] = p->len;
@@ -217,7 +240,7 @@ static void drop_of(dq_queue *rx, dq_reason why, uint64_t n, uint64_t bytes) {
 static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_batch *d, const uint32_t *idx, uint32_t n) {
     d->lead = atomic_load_explicit(&rx->rx.lead, memory_order_acquire);
     const uint32_t start = b->n, space = space_of(rx) + d->lead;
-    uint32_t copies = 0, used = 0, none = 0, cut = 0;
+    uint32_t copies = 0, used = 0, far = 0, none = 0, cut = 0;
     uint64_t none_bytes = 0, cut_bytes = 0;
     b->device_only = rx->device_only;
     b->heads = rx->heads;
@@ -227,10 +250,15 @@ static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_batch *d, const ui
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t k = idx[i];
         const bool in_place = is_in_place(rx, d, k);
-        if (!in_place && d->total[k] > space) {
+        dq_region *more = in_place || d->total[k] <= space ? NULL : long_region(rx, d, k);
+        if (more && put_long(more, b, b->n, d, k)) {
+            far++;
+            b->bytes += d->total[k];
+            b->n++;
+        } else if (!in_place && d->total[k] > space && !more) {
             cut++;
             cut_bytes += d->total[k];
-        } else if (!in_place && used == have) {
+        } else if (more || (!in_place && used == have)) {
             none++;
             none_bytes += d->total[k];
         } else {
@@ -243,7 +271,7 @@ static uint32_t add_frames(dq_queue *rx, dq_burst *b, dqi_eth_batch *d, const ui
     b->n_bufs = b->n;
     drop_of(rx, DQ_DROP_TOO_LONG, cut, cut_bytes);
     drop_of(rx, DQ_DROP_NO_PACKET_BUFFER, none, none_bytes);
-    if (used > 0) dqi_add_shared(&rx->c.extra[DQ_EXTRA_COPIED], used);
+    if (used + far > 0) dqi_add_shared(&rx->c.extra[DQ_EXTRA_COPIED], used + far);
     return b->n - start;
 }
 

@@ -94,6 +94,12 @@ static const char *layer(const dq_queue *q) { return q->iface->ops->payload ? "p
 
 static int forward_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
     const forwarder *f = st->impl;
+    if (!q->owner && q->iface->conf.joined)
+        return dqi_fail(
+            diag, DQ_NOT_SUPPORTED,
+            "queue %s receives packets that the kernel joined, and queue %s can't send them; hint: no "
+            "key joined in rx of %s",
+            q->conf.name, f->tx->conf.name, q->iface->conf.name);
     if (q->iface->ops->payload != f->tx->iface->ops->payload)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
                         "queue %s holds %s and queue %s sends %s: it can't be forwarded", q->conf.name,

@@ -40,6 +40,7 @@ var keysSeen = map[string]string{
 	"TestKeysOfAReorderConfig":     "Reorder.PayloadByteOffset DataTypes.InputType DataTypes.OutputType DataTypes.Endianness BitField.BitOffset BitField.BitWidth",
 	"TestCardStamps":               "RX.HardwareTimestamps",
 	"TestRecordBothDirections":     "RX.Outgoing",
+	"TestRecordJoined":             "RX.Joined",
 	"TestCardWaits":                "TX.AccurateSend",
 	"TestConfiguredAnswers":        "Interface.Answers",
 	"TestGnEngines":                "Config.Engine Interface.Address",

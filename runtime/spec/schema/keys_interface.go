@@ -79,6 +79,7 @@ rx:
 `, `
 rx:
   outgoing: true
+  joined: packets
   queues:
   - {name: q, id: 0, cpu_core: 2, batch_size: 64, memory_regions: [packets]}
 `},
@@ -87,6 +88,9 @@ rx:
 			"`no_flow`; the report states which. `false`: what no flow matches goes to the first queue."},
 	Key{Name: "outgoing", Type: TypeBoolean, Default: false, Where: "raw",
 		Words: "Of engine packet: frames that this machine sends through the interface are received, too, as by tcpdump. On `lo` each packet comes once all the same."},
+	Key{Name: "joined", Type: TypeFilled, Where: "raw",
+		Words: "Of engine packet: packets that the kernel joined (GRO, TSO) are received as such, up to 262144 bytes, and not dropped as `joined`. Those longer than the " +
+			"buffers of their queue go into buffers of this memory region."},
 	Key{Name: "dynamic_flow_capacity", Type: TypeInteger, Lo: 0, Hi: MaxCount, Default: 0, Unit: "flows", Where: "raw",
 		NoEffect: "has no effect: there is room for flows as they come"},
 	Key{Name: "hardware_timestamps", Type: TypeBoolean, Default: false,

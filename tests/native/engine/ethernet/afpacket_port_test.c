@@ -34,9 +34,9 @@ static void must(int err, const dq_diag *d) {
     exit(1);
 }
 
-static dq_queue *add_queue(dq_session *s, const char *link, dq_dir dir, dq_region *r) {
+static dq_queue *add_queue(dq_session *s, const char *link, dq_dir dir, dq_region *r, dq_region *joined) {
     dq_diag d = {{0}};
-    dq_iface_conf ic = {.engine = "xdp"};
+    dq_iface_conf ic = {.engine = "xdp", .joined = joined};
     dq_queue_conf qc = {
         .name = "q", .dir = dir, .direct = 1, .batch_size = BATCH, .n_regions = 1, .regions = {r}};
     dq_iface *i;
@@ -48,8 +48,10 @@ static dq_queue *add_queue(dq_session *s, const char *link, dq_dir dir, dq_regio
     return q;
 }
 
-static rig rig_open(void) {
+// Opens the rig; long_bufs: buffers for joined frames, 0: these are dropped.
+static rig rig_with(uint32_t long_bufs) {
     rig r = {0};
+    dq_region *joined = NULL;
     dq_diag d = {{0}};
     dq_session_conf sc = {.rx_meta_buffers = 64, .tx_meta_buffers = 64};
     dq_region_conf rc = {.name = "out", .affinity = -1, .num_bufs = 1024, .buf_size = 1600};
@@ -57,12 +59,18 @@ static rig rig_open(void) {
     must(dq_region_add(r.s, &rc, &r.out, &d), &d);
     snprintf(rc.name, sizeof rc.name, "in");
     must(dq_region_add(r.s, &rc, &r.in, &d), &d);
-    r.tx = add_queue(r.s, "left", DQ_TX, r.out);
-    r.rx = add_queue(r.s, "right", DQ_RX, r.in);
+    if (long_bufs > 0) {
+        rc = (dq_region_conf){.name = "joined", .affinity = -1, .num_bufs = long_bufs, .buf_size = 262144};
+        must(dq_region_add(r.s, &rc, &joined, &d), &d);
+    }
+    r.tx = add_queue(r.s, "left", DQ_TX, r.out, NULL);
+    r.rx = add_queue(r.s, "right", DQ_RX, r.in, joined);
     must(dq_session_open(r.s, &d), &d);
     must(dq_session_start(r.s, &d), &d);
     return r;
 }
+
+static rig rig_open(void) { return rig_with(0); }
 
 static dq_line port_line(const rig *r) {
     dq_line lines[8];
@@ -150,7 +158,7 @@ static void full_ring(void) {
 
 // What a kernel of this host sends, before a network card would have finished it: v has what is left to do.
 static void send_unfinished(const struct virtio_net_hdr *v, const uint8_t *p, size_t len) {
-    uint8_t all[8192];
+    static uint8_t all[70000];
     int fd = socket(AF_PACKET, SOCK_RAW, 0), one = 1;
     struct sockaddr_ll to = {.sll_family = AF_PACKET,
                              .sll_protocol = htons(dqi_be16(p + 12)),
@@ -256,6 +264,62 @@ static void joined_segments(void) {
     rig_close(&r);
 }
 
+enum { LONG = 60054 };
+
+static void send_long(uint32_t seq) {
+    static uint8_t p[LONG];
+    struct virtio_net_hdr v = tcp_hdr;
+    v.gso_type = VIRTIO_NET_HDR_GSO_TCPV4;
+    v.gso_size = 1000;
+    make_tcp(p, LONG);
+    memcpy(p + LONG - 4, &seq, 4);
+    uint32_t sum = dqi_csum_add(p + 26, 8, 0) + (LONG - 34) + 6;
+    dqi_put_be16(p + 50, (uint16_t)~dqi_csum_fold(sum));
+    send_unfinished(&v, p, LONG);
+}
+
+// Joined segments that are kept: whole, with their checksum, in order among others, and more at once than a
+// read has room for. Without a free buffer they are counted.
+static void long_frames(void) {
+    enum { N = 40 };
+    rig r = rig_with(N);
+    uint8_t p[60];
+    for (uint32_t k = 0; k < N; k++) {
+        send_long(k);
+        make_tcp(p, sizeof p);
+        send_unfinished(&tcp_hdr, p, sizeof p);
+    }
+    dq_burst *kept[2 * N] = {0};
+    uint32_t n = 0, reads = 0;
+    while (n < 2 * N && reads < 2 * N) {
+        dq_burst *b = kept[reads++] = take_one(&r);
+        for (uint32_t i = 0; i < b->n; i++, n++) {
+            const uint8_t *got = r.s->core.base + b->off[0][i];
+            dqi_pkt k;
+            uint32_t seq = n / 2;
+            DQ_EQ(b->len[0][i], n % 2 ? 60 : LONG);
+            DQ_CHECK(dqi_parse(got, b->len[0][i], &k) && dqi_csum_ok(got, &k));
+            if (n % 2 == 0) DQ_EQ_BYTES(got + LONG - 4, &seq, 4);
+        }
+    }
+    DQ_EQ(n, 2 * N);
+    DQ_CHECK(reads > 2);
+    send_long(N);
+    make_tcp(p, sizeof p);
+    send_unfinished(&tcp_hdr, p, sizeof p);
+    dq_burst *b = take_one(&r);
+    DQ_EQ(b->n, 1);
+    DQ_EQ(dqi_get(&r.rx->c.dropped[DQ_DROP_NO_PACKET_BUFFER]), 1);
+    dq_burst_unref(b);
+    for (uint32_t k = 0; k < reads; k++)
+        dq_burst_unref(kept[k]);
+    dq_line l = port_line(&r);
+    DQ_EQ(l.in, 2 * N + 2);
+    DQ_EQ(l.out, 2 * N + 2);
+    DQ_EQ(l.dropped[DQ_DROP_JOINED], 0);
+    rig_close(&r);
+}
+
 // An unfinished checksum that comes out as 0 is sent as 0xffff, of a datagram over IPv6 too, where it has to
 // be there.
 static void unfinished_checksum_of_zero(void) {
@@ -315,6 +379,7 @@ int main(int argc, char **argv) {
     DQ_RUN(unfinished_checksum);
     DQ_RUN(unfinished_checksum_of_zero);
     DQ_RUN(joined_segments);
+    DQ_RUN(long_frames);
     DQ_RUN(tags_come_back);
     return dq_done();
 }
