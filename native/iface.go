@@ -67,10 +67,10 @@ type ReplayConf struct {
 type IfaceConf struct {
 	Name, Engine, Address string
 	FlowIsolation         bool
-	Outgoing              bool // engine packet: frames that this machine sends are received, too
+	Outgoing              bool   // engine packet: frames that this machine sends are received, too
 	Joined                Region // engine packet: also receive joined frames, long ones into this region; zero: neither
-	HardwareTimestamps    bool // of received packets, if the device supports them
-	AccurateSend          bool // send times are enforced by the device, if supported
+	HardwareTimestamps    bool   // of received packets, if the device supports them
+	AccurateSend          bool   // send times are enforced by the device, if supported
 	Socket                SocketConf
 	Replay                ReplayConf // engine pcap
 }

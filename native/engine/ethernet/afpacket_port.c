@@ -130,9 +130,10 @@ static int see_all(const packet_port *s) {
 // Checks that long frames can be stored.
 static int check_joined(const dq_iface *i, dq_diag *diag) {
     if (!i->conf.joined) return DQ_OK;
-    if (i->conf.joined->conf.kind != DQ_KIND_HOST && i->conf.joined->conf.kind != DQ_KIND_HUGE)
+    if (!i->conf.joined->cpu)
         return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "interface %s: region %s for joined packets is not of kind host or huge",
+                        "interface %s: the host can't access region %s, which is for joined packets; hint: a "
+                        "region of kind host",
                         i->conf.name, i->conf.joined->conf.name);
     for (uint32_t k = 0; k < i->n_rx; k++)
         if (i->rx[k]->conf.n_regions != 1)
