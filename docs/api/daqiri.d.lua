@@ -1995,7 +1995,7 @@ function queue:transmit(options) end
 ---
 ---@class daqiri.stage
 ---@field error string|nil A writer's first error, or nil.
----@field kind string What the stage does. (filter, count, sample, forward, convert, copy, rewrite, kernel, reorder, heaps, share, tap, pcap, raw, blocks or s3)
+---@field kind string What the stage does. (filter, count, sample, gaps, forward, convert, copy, rewrite, kernel, reorder, heaps, share, tap, pcap, raw, blocks or s3)
 ---@field name string The name of its line in the ledger.
 ---@field path string|nil The file that a writer writes or wrote last, of the first folder that has one, or the socket of a share stage; nil where there is none.
 ---@field paths string[] The files that a writer writes or wrote last. (of each folder)
