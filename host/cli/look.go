@@ -114,7 +114,7 @@ func (f *lookFlags) options(source string) (o look.Options, err error) {
 		if err != nil {
 			return o, fmt.Errorf("--seconds: %w", err)
 		}
-		o.Seconds = time.Duration(ns)
+		o.Limit = time.Duration(ns)
 	}
 	return o, f.fields(&o)
 }

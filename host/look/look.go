@@ -23,15 +23,15 @@ import (
 
 // Options describes what Read reads.
 type Options struct {
-	Source  string
-	Format  *format.Format // of packets; nil: samples are the innermost payload
-	Type    *samples.Type  // nil: what a block file or Format states
-	Offset  int            // bytes in front of the samples, after the format's header or at the start of a raw file
-	By      []string       // fields of Format that separate streams; nil: those of its sequence
-	Points  int            // of a transform; 0: at most 4096, and no more than a run of samples has
-	Window  signal.Window
-	Rate    float64       // samples per second; 0: what Format states, or unknown
-	Seconds time.Duration // 0: until the source or ctx ends
+	Source string
+	Format *format.Format // of packets; nil: samples are the innermost payload
+	Type   *samples.Type  // nil: what a block file or Format states
+	Offset int            // bytes in front of the samples, after the format's header or at the start of a raw file
+	By     []string       // fields of Format that separate streams; nil: those of its sequence
+	Points int            // of a transform; 0: at most 4096, and no more than a run of samples has
+	Window signal.Window
+	Rate   float64       // samples per second; 0: what Format states, or unknown
+	Limit  time.Duration // 0: until the source or ctx ends
 }
 
 // maxStreams limits the memory for streams.

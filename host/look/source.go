@@ -150,7 +150,7 @@ func (r *Result) receive(me *task.Task, cfg *spec.Config, live bool) error {
 	if err != nil {
 		return exit.Fail(exit.Device, err)
 	}
-	seconds := r.Seconds
+	seconds := r.Limit
 	if seconds == 0 && live {
 		seconds = liveTime
 	}
