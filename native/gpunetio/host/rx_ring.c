@@ -91,12 +91,31 @@ static void write_packets(dqi_gn_rx *r, const dq_burst *b, uint32_t first, uint3
     gn_store(&r->state->filled, ticket);
 }
 
+// Moves the burst's packets to the end of the one held last, and frees it; returns false if they do not fit.
+// A kernel may keep packets for long, and as many bursts as the queue has may hold few of them each.
+static bool join(dqi_gn_rx *r, dq_burst *b) {
+    if (r->first_held == r->n_held) return false;
+    dqi_gn_flight *f = &r->held_bursts[(r->n_held - 1) & (slots_of(r) - 1)];
+    dq_burst *last = f->b;
+    if (!dqi_burst_detachable(b) || !dqi_burst_detachable(last) || f->packets != last->n ||
+        b->nseg != last->nseg || b->n > last->cap - last->n)
+        return false;
+    f->packets += b->n;
+    f->bytes += b->bytes;
+    f->end = atomic_load_explicit(&r->filled, memory_order_relaxed);
+    dqi_gauge_add(&r->held, b->n);
+    dqi_burst_move(last, b, 0, b->n);
+    dq_burst_unref(b);
+    return true;
+}
+
 // References the burst until its first n packets are released.
 static void keep(dqi_gn_rx *r, dq_burst *b, uint32_t n) {
     if (n == 0) {
         dq_burst_unref(b);
         return;
     }
+    if (n == b->n && join(r, b)) return;
     dqi_gauge_add(&r->held, n);
     r->held_bursts[r->n_held++ & (slots_of(r) - 1)] =
         (dqi_gn_flight){.b = b,

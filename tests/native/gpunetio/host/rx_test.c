@@ -94,6 +94,36 @@ static void full(void) {
     }
 }
 
+// Packets that come one by one do not use up the queue's bursts while the kernel keeps them, and are released
+// in order.
+static void singles(void) {
+    EACH_REAL_MODE(m) {
+        rig r;
+        reader x = {0};
+        const uint64_t count = 100;
+        rig_open(&r, (bed_conf){.mode = m, .rx_meta = 8, .tx_meta = 8},
+                 (dq_gn_conf){.n_rx = 1, .rx_slots = 128, .policy = DQ_POLICY_WAIT});
+        bed_start(&r.b);
+        for (uint64_t k = 0; k < count; k++) {
+            int err = bed_send(&r.b, r.b.tx[0][0], 1, RIG_LEN, 2000);
+            DQ_EQ(err, DQ_OK);
+            if (err != DQ_OK) break;
+            RIG_UNTIL(&r, rig_line(&r, "test.rx").in == k + 1);
+        }
+        DQ_EQ(rig_line(&r, "test.rx").held, count);
+        read_all(&r, &x, false);
+        DQ_EQ(x.packets, count);
+        DQ_EQ(x.broken + x.disorder, 0);
+        dqi_gn_rx *rx = &r.gn->rx[0];
+        for (uint64_t t = 0; t < count; t++)
+            gn_store(&rx->released[t], t + 1);
+        RIG_UNTIL(&r, rig_line(&r, "test.rx").out == count);
+        DQ_EQ(rig_line(&r, "test.rx").out_bytes, count * RIG_LEN);
+        DQ_EQ(rig_line(&r, "test.rx").held, 0);
+        rig_close(&r);
+    }
+}
+
 // Of what the kernel has not released at its end it received what it had taken; a kernel that died, or
 // whose counter is none, received nothing of it.
 static void leftovers(uint64_t taken, bool died, uint64_t received) {
@@ -157,6 +187,7 @@ int main(int argc, char **argv) {
     dq_begin(argc, argv);
     DQ_RUN(receives);
     DQ_RUN(full);
+    DQ_RUN(singles);
     DQ_RUN(ends);
     DQ_RUN(semaphores);
     return dq_done();
