@@ -46,7 +46,7 @@ struct Port {
         gn_ring_conf ring = {4, (1u << GN_OPS) - 1, 0, from, false, false};
         regions[1].base = (uint64_t)bytes;
         gn_object_conf objects[2] = {{GN_OBJECT_TX, 1, 1, 0, 0, 0}, {GN_OBJECT_RX, 0, 1, 0, 0, 0}};
-        gn_context_conf conf = {&ring, &ring, &ring, 1, 1, 1, regions, 3, objects, 2, 1000000000000, 0, 1};
+        gn_context_conf conf = {&ring, &ring, &ring, 1, 1, 1, regions, 3, objects, 2, 1000000000000, false, 0, 1};
         block = std::aligned_alloc(4096, gn_context_bytes(&conf));
         gn_context_make(block, &conf);
         head = (gn_context *)block;
