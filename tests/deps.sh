@@ -18,11 +18,10 @@ want() {
 has() { command -v "$1"; }
 any() { for path; do [ -e "$path" ] && return 0; done; return 1; }
 static_busybox() { has busybox && ! ldd "$(command -v busybox)"; }
-module() { # of Python, the distribution's even where another one comes first
-    for python in python3 /usr/bin/python3; do
-        "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$1" && return 0
-    done
-    return 1
+module() { # of the distribution's Python where there is one, so that one Python has all modules
+    python=/usr/bin/python3
+    [ -x "$python" ] || python=python3
+    "$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' "$1"
 }
 
 look() {
