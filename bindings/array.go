@@ -126,13 +126,23 @@ func (o *options) bindings(key string) map[string]session.Binding {
 		if !ok {
 			o.Wrong(key, "names of regions expected, got %s", row.Describe(k))
 		}
-		list[string(name)] = o.binding(key, string(name), v)
+		wrong := func(format string, args ...any) { o.Wrong(key, format, args...) }
+		list[string(name)] = o.c.binding(o.Arg, string(name), v, wrong)
 	})
 	return list
 }
 
-// binding reads the memory of one region.
-func (o *options) binding(key, region string, v lua.LValue) session.Binding {
+// memory reads argument n as memory of the application for a region; nil: it is absent.
+func (c *call) memory(n int, region string) *session.Binding {
+	if c.Arg(n) == lua.LNil {
+		return nil
+	}
+	b := c.binding(n, region, c.Arg(n), func(format string, args ...any) { c.ArgError(n, format, args...) })
+	return &b
+}
+
+// binding reads the memory of one region, in argument n. wrong raises for a value that is no memory.
+func (c *call) binding(n int, region string, v lua.LValue, wrong func(string, ...any)) session.Binding {
 	b := session.Binding{Bytes: -1}
 	if a, ok := row.Userdata[*arrayObject](v); ok {
 		b.Array = a.a
@@ -140,9 +150,9 @@ func (o *options) binding(key, region string, v lua.LValue) session.Binding {
 	}
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		o.Wrong(key, "region %s: an array or a table expected, got %s", region, row.Describe(v))
+		wrong("region %s: an array or a table expected, got %s", region, row.Describe(v))
 	}
-	m := o.c.OptionsOf(o.Arg, t)
+	m := c.OptionsOf(n, t)
 	m.Allow([]string{"array", "bytes", "cuda_ipc", "fd", "file", "offset", "shm"})
 	m.ExactlyOne("array", "fd", "file", "shm", "cuda_ipc")
 	switch {

@@ -51,6 +51,7 @@ var sessionType = &typeDef{
 	},
 	methods: []entry{
 		{"add_region", sessionAddRegion, `- region table: with the keys of 'memory_regions[]' in a configuration
+			- memory? array|table: memory of the application, as a value of 'bindings' of 'daqiri.open'
 			-> true | failure
 			Adds a memory region of kind 'host' or 'huge' to an open session, for queues that are added. Its memory is there when the call returns. Not in
 			sessions with AF_XDP or engine rdma, which register their memory as a whole.
@@ -421,16 +422,17 @@ func sessionQueues(rx bool) function {
 	}
 }
 
-// sessionAddRegion implements s:add_region(region).
+// sessionAddRegion implements s:add_region(region, memory).
 func sessionAddRegion(c *call) int {
 	o := selfSession(c)
+	c.AtMost(2)
 	v, err := value.Of(c.Table(1, "region"), 0)
 	c.Check(err)
 	conf, err := spec.ParseRegion(v)
 	if err != nil {
 		c.ArgError(1, "%v", inWords(err))
 	}
-	if _, err := o.s.AddRegion(conf); err != nil {
+	if _, err := o.s.AddRegion(conf, c.memory(2, conf.Name)); err != nil {
 		return c.refuse(err)
 	}
 	return c.Push(lua.LTrue)

@@ -32,6 +32,14 @@ const BindingRest = uint64(C.DQ_BINDING_REST)
 
 // Bind binds the region to memory of the application. Before the session's open, which compares the memory with the region.
 func (r Region) Bind(name string, b Binding) error {
+	return b.pass(func(c *C.dq_binding) error {
+		var d C.dq_diag
+		return result("memory region "+name, C.dq_region_bind(r.c, c, &d), &d)
+	})
+}
+
+// pass calls f with the C form of the binding.
+func (b Binding) pass(f func(*C.dq_binding) error) error {
 	c := C.dq_binding{source: C.DQ_BINDING_FILE, fd: -1, offset: C.uint64_t(b.Offset), bytes: C.uint64_t(b.Bytes)}
 	switch {
 	case b.Own:
@@ -48,8 +56,7 @@ func (r Region) Bind(name string, b Binding) error {
 	default:
 		c.fd = C.int32_t(b.FD)
 	}
-	var d C.dq_diag
-	return result("memory region "+name, C.dq_region_bind(r.c, &c, &d), &d)
+	return f(&c)
 }
 
 // Lost returns why memory that the region is bound to is no longer there; empty: it is.

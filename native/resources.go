@@ -32,16 +32,26 @@ func (q Queue) Delete() error {
 // Leave continues the deletion and reports whether it is complete: no burst of the queue is in use. Control thread.
 func (q Queue) Leave() bool { return bool(C.dq_queue_leave(q.c)) }
 
-// JoinRegion adds a region to an open session. Its memory is mapped before the return. Errors: ErrExists, ErrInvalid,
-// ErrNotSupported, and a system error without memory or if a device can't register it. Control thread.
-func (s *Session) JoinRegion(conf RegionConf) (Region, error) {
+// JoinRegion adds a region to an open session, in memory of the application if b is not nil. Its memory is mapped before the return. Errors:
+// ErrExists, ErrInvalid, ErrNotSupported, and a system error without memory or if a device can't register it. Control thread.
+func (s *Session) JoinRegion(conf RegionConf, b *Binding) (Region, error) {
 	var r Region
 	c, err := conf.c()
 	if err != nil {
 		return r, err
 	}
+	var bound *C.dqi_bound
+	if b != nil {
+		err = b.pass(func(from *C.dq_binding) error {
+			var d C.dq_diag
+			return result("memory region "+conf.Name, C.dq_bound_new(s.c, &c, from, &bound, &d), &d)
+		})
+	}
+	if err != nil {
+		return r, err
+	}
 	var d C.dq_diag
-	return r, result("memory region "+conf.Name, C.dq_session_region_join(s.c, &c, &r.c, &d), &d)
+	return r, result("memory region "+conf.Name, C.dq_session_region_join(s.c, &c, bound, &r.c, &d), &d)
 }
 
 // Unused returns ErrInUse if a queue of the session uses the region, and ErrNotSupported if it can't be deleted. Control thread.

@@ -816,10 +816,11 @@ local session = {}
 ---assert(s:add_region(region))
 ---```
 ---@param region table with the keys of memory_regions[] in a configuration
+---@param memory? daqiri.array|table memory of the application, as a value of bindings of daqiri.open
 ---@return true|nil
 ---@return string|nil status
 ---@return string|nil text
-function session:add_region(region) end
+function session:add_region(region, memory) end
 
 ---Makes a timer that fires once.
 ---

@@ -47,8 +47,8 @@ static bool overlaps(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 int dqi_binding_alone(const dq_region *r, dq_diag *diag) {
     const dqi_core *core = dqi_core_of(r->session);
     const dqi_binding *b = dqi_binding_of(r);
-    for (uint32_t k = 0; core->regions[k] != r; k++) {
-        const dqi_binding *o = dqi_binding_of(core->regions[k]);
+    for (uint32_t k = 0; k < core->n_regions && core->regions[k] != r; k++) {
+        const dqi_binding *o = dqi_binding_of(core->regions[k]); // NULL also of a deleted region
         if (!o || (b->bound.fd < 0) != (o->bound.fd < 0)) continue;
         bool same = b->bound.fd < 0
                         ? overlaps((uintptr_t)b->bound.device, b->need, (uintptr_t)o->bound.device, o->need)
@@ -82,9 +82,8 @@ static int take_file(const dq_region *r, const dq_binding *from, dq_binding *to,
     return dqi_refuse(r, diag, "%.300s: %s", from->path, strerror(errno));
 }
 
-int dq_region_bind(dq_region *r, const dq_binding *conf, dq_diag *diag) {
-    if (dqi_core_of(r->session)->base || r->bound)
-        return dqi_refuse(r, diag, "the session is open already, or the region is bound");
+// Makes the binding of a region that is not bound yet.
+static int make(const dq_region *r, const dq_binding *conf, dqi_bound **out, dq_diag *diag) {
     if (conf->bytes == 0) return dqi_refuse(r, diag, "its memory has no bytes");
     if (r->conf.kind == DQ_KIND_DARK)
         return dqi_refuse(r, diag, "memory of kind %s can't be bound", dq_kind_name(r->conf.kind));
@@ -107,8 +106,23 @@ int dq_region_bind(dq_region *r, const dq_binding *conf, dq_diag *diag) {
         return err;
     }
     dqi_array_hold(b->conf.array);
-    r->bound = &b->bound;
+    *out = &b->bound;
     return DQ_OK;
+}
+
+int dq_region_bind(dq_region *r, const dq_binding *conf, dq_diag *diag) {
+    if (dqi_core_of(r->session)->base || r->bound)
+        return dqi_refuse(r, diag, "the session is open already, or the region is bound");
+    return make(r, conf, &r->bound, diag);
+}
+
+int dq_bound_new(dq_session *s, const dq_region_conf *conf, const dq_binding *b, dqi_bound **out,
+                 dq_diag *diag) {
+    const dq_region plan = {.conf = *conf, .cpu = true, .session = s};
+    if (b->source == DQ_BINDING_OWN)
+        return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                        "memory region %s: shared memory is allocated at the open only", conf->name);
+    return make(&plan, b, out, diag);
 }
 
 bool dq_region_lost(const dq_region *r, char *why, size_t len) {

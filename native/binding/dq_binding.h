@@ -31,6 +31,10 @@ typedef struct dq_binding {
 // the memory until it is closed and never frees it. dq_session_open and dq_session_measure check the memory
 // and return INVALID_PARAMETER if it does not fit the region, or overlaps another region's.
 int dq_region_bind(dq_region *r, const dq_binding *b, dq_diag *diag);
+// Makes such a binding for a region that is added to an open session (dq_region_join). INVALID_PARAMETER: the
+// source; NOT_SUPPORTED: memory of its own (OWN).
+int dq_bound_new(dq_session *s, const dq_region_conf *conf, const dq_binding *b, dqi_bound **out,
+                 dq_diag *diag);
 // Reports whether the file of the region was made shorter after the open, with a description in why. The
 // missing part has been replaced by private memory, so that its users continue. Control thread.
 bool dq_region_lost(const dq_region *r, char *why, size_t len);

@@ -178,6 +178,14 @@ static int map_device(dqi_core *core, uint64_t bytes) {
     return 0;
 }
 
+// Maps the memory that a region is bound to.
+static int map_one(dq_session *s, dq_region *r, dq_diag *diag) {
+    dqi_note(s, "memory region %s: %llu KiB %s", r->conf.name, (unsigned long long)bytes_of(r) >> 10,
+             r->bound->own ? "in a file of its own, which other programs can read"
+                           : "of memory of the application");
+    return r->bound->map(r, dqi_core_of(s)->base + r->offset, diag);
+}
+
 // Maps the memory that regions are bound to.
 static int map_bound(dq_session *s, dq_diag *diag) {
     dqi_core *core = dqi_core_of(s);
@@ -185,10 +193,7 @@ static int map_bound(dq_session *s, dq_diag *diag) {
     for (uint32_t i = 0; i < core->n_regions && err == DQ_OK; i++) {
         dq_region *r = core->regions[i];
         if (!r->bound || !r->cpu) continue;
-        err = r->bound->map(r, core->base + r->offset, diag);
-        dqi_note(s, "memory region %s: %llu KiB %s", r->conf.name, (unsigned long long)bytes_of(r) >> 10,
-                 r->bound->own ? "in a file of its own, which other programs can read"
-                               : "of memory of the application");
+        err = map_one(s, r, diag);
     }
     return err;
 }
@@ -328,65 +333,98 @@ static int may_join(const dqi_core *core, const dq_region_conf *conf, dq_diag *d
     return dqi_region_check(conf, diag);
 }
 
+// Gives the region addresses for `bytes` bytes.
+static int place(dqi_core *core, dq_region *r, uint64_t bytes, dq_diag *diag) {
+    if (r->space != 0) return DQ_OK;
+    uint64_t at = dqi_round_up(core->later_at, DQI_HUGE_PAGE);
+    if (at + bytes > core->later_end)
+        return dqi_fail(diag, DQ_ESYS - ENOMEM,
+                        "region %s: no addresses are left for its %llu bytes: the session reserved %d "
+                        "times the memory of its configuration%s",
+                        r->conf.name, (unsigned long long)bytes, LATER_TIMES,
+                        limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
+    core->later_at = at + bytes;
+    r->offset = at;
+    r->space = bytes;
+    return DQ_OK;
+}
+
+static int no_memory(const dq_region *r, uint64_t bytes, int err, dq_diag *diag) {
+    return dqi_fail(diag, DQ_ESYS + err, "region %s: %llu bytes: %s", r->conf.name, (unsigned long long)bytes,
+                    strerror(-err));
+}
+
 // Gives the region addresses, memory and a pool. Its ids are reserved.
 static int furnish(dq_session *s, dq_region *r, uint64_t bytes, dq_diag *diag) {
     dqi_core *core = dqi_core_of(s);
     char what[DQ_NAME_LEN + 32];
     snprintf(what, sizeof what, "region %s", r->conf.name);
-    int err = dqi_memory_check(what, bytes, r->huge ? 0 : bytes, "lower num_bufs or buf_size", diag);
+    uint64_t own = r->bound ? 0 : bytes;
+    int err = dqi_memory_check(what, own, r->huge ? 0 : own, "lower num_bufs or buf_size", diag);
+    if (err == DQ_OK) err = place(core, r, bytes, diag);
+    if (err == DQ_OK && r->bound) err = map_one(s, r, diag);
     if (err != DQ_OK) return err;
-    if (r->space == 0) {
-        uint64_t at = dqi_round_up(core->later_at, DQI_HUGE_PAGE);
-        if (at + bytes > core->later_end)
-            return dqi_fail(diag, DQ_ESYS - ENOMEM,
-                            "region %s: no addresses are left for its %llu bytes: the session reserved %d "
-                            "times the memory of its configuration%s",
-                            r->conf.name, (unsigned long long)bytes, LATER_TIMES,
-                            limits_addresses() ? "; hint: ulimit -v limits addresses: raise it" : "");
-        core->later_at = at + bytes;
-        r->offset = at;
-        r->space = bytes;
-    }
-    err = map_later(core, r, bytes);
-    if (err == 0) err = dqi_pool_fill(r);
-    if (err != 0)
-        return dqi_fail(diag, DQ_ESYS + err, "region %s: %llu bytes: %s", r->conf.name,
-                        (unsigned long long)bytes, strerror(-err));
+    if (!r->bound && (err = map_later(core, r, bytes)) != 0) return no_memory(r, bytes, err, diag);
+    if ((err = dqi_pool_fill(r)) != 0) return no_memory(r, bytes, err, diag);
     r->base = core->base;
-    dqi_region_prefer_node(r);
+    if (!r->bound) dqi_region_prefer_node(r);
     return DQ_OK;
 }
 
-int dq_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
-    dqi_core *core = dqi_core_of(s);
-    int err = may_join(core, conf, diag);
-    if (err != DQ_OK) return err;
-    dq_region plan = {.conf = *conf, .cpu = true, .headroom = DQ_HEADROOM, .session = s};
-    err = dqi_region_size(&plan, core->align, diag);
+// Ends the mapping of memory of the application, which keeps its content; the addresses stay reserved.
+static void reserve_again(dqi_core *core, const dq_region *r) {
+    const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    mmap(core->base + r->offset, r->space, PROT_NONE, how, -1, 0);
+}
+
+static void unbind(dqi_core *core, dq_region *r) {
+    if (r->cpu) reserve_again(core, r);
+    r->bound->release(r->bound);
+    r->bound = NULL;
+}
+
+// Determines the size of a region to be added, and its pages, which memory of the application has already.
+static int measure(dq_session *s, dq_region *plan, dq_diag *diag) {
+    int err = dqi_region_size(plan, dqi_core_of(s)->align, diag);
     if (err != DQ_OK) return err;
     uint64_t left = free_huge_pages();
-    choose_page(s, &plan, &left);
-    uint64_t bytes = bytes_of(&plan);
-    dq_region *r = reusable(core, conf->num_bufs, bytes, plan.huge);
-    if (!r && (err = dqi_region_append(s, conf, &r, diag)) != DQ_OK) return err;
-    r->conf = *conf;
-    r->headroom = plan.headroom;
-    r->stride = plan.stride;
-    r->group = plan.group;
-    r->n_groups = plan.n_groups;
-    r->huge = plan.huge;
-    err = furnish(s, r, bytes, diag);
-    atomic_store(&r->gone, err != DQ_OK);
-    if (err == DQ_OK) *out = r;
+    if (!plan->bound) {
+        choose_page(s, plan, &left);
+    } else if ((err = plan->bound->check(plan, diag)) == DQ_OK) {
+        plan->huge = plan->bound->huge;
+    }
     return err;
 }
 
-// Ends the mapping of memory of the application, which keeps its content.
-static void unbind(dqi_core *core, dq_region *r) {
-    const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    if (r->cpu) mmap(core->base + r->offset, r->space, PROT_NONE, how, -1, 0);
-    r->bound->release(r->bound);
-    r->bound = NULL;
+// Adds the region that was planned.
+static int add_planned(dq_session *s, const dq_region *plan, dq_region **out, dq_diag *diag) {
+    uint64_t bytes = bytes_of(plan);
+    dq_region *r = reusable(dqi_core_of(s), plan->conf.num_bufs, bytes, plan->huge);
+    int err = r ? DQ_OK : dqi_region_append(s, &plan->conf, &r, diag);
+    if (err != DQ_OK) return err;
+    r->conf = plan->conf;
+    r->headroom = plan->headroom;
+    r->stride = plan->stride;
+    r->group = plan->group;
+    r->n_groups = plan->n_groups;
+    r->huge = plan->huge;
+    r->bound = plan->bound;
+    err = furnish(s, r, bytes, diag);
+    atomic_store(&r->gone, err != DQ_OK);
+    if (err == DQ_OK) *out = r;
+    if (err != DQ_OK && r->bound && r->space > 0) reserve_again(dqi_core_of(s), r);
+    if (err != DQ_OK) r->bound = NULL;
+    return err;
+}
+
+int dq_region_join(dq_session *s, const dq_region_conf *conf, dqi_bound *bound, dq_region **out,
+                   dq_diag *diag) {
+    dq_region plan = {.conf = *conf, .cpu = true, .headroom = DQ_HEADROOM, .session = s, .bound = bound};
+    int err = may_join(dqi_core_of(s), conf, diag);
+    if (err == DQ_OK) err = measure(s, &plan, diag);
+    if (err == DQ_OK) err = add_planned(s, &plan, out, diag);
+    if (err != DQ_OK && bound) bound->release(bound);
+    return err;
 }
 
 bool dq_region_leave(dq_region *r) {

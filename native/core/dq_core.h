@@ -123,10 +123,15 @@ typedef struct dq_region_conf {
 
 int dq_region_add(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
 
+// Memory of the application that a region is bound to (dq_bound_new).
+typedef struct dqi_bound dqi_bound;
 // Adds a region to a session that is open: kinds host and huge. Its memory is mapped and populated before the
-// return. ALREADY_EXISTS: a region has the name; NOT_SUPPORTED: the kind; INVALID_PARAMETER: sizes of 0 or
-// too large; DQ_ESYS - ENOMEM and other system errors: no memory. Control thread; may block.
-int dq_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+// return. bound: memory of the application, which the region owns from the call on, also if that fails; NULL:
+// memory of the session. ALREADY_EXISTS: a region has the name; NOT_SUPPORTED: the kind; INVALID_PARAMETER:
+// sizes of 0 or too large, or the memory does not fit; DQ_ESYS - ENOMEM and other system errors: no memory.
+// Control thread; may block.
+int dq_region_join(dq_session *s, const dq_region_conf *conf, dqi_bound *bound, dq_region **out,
+                   dq_diag *diag);
 // Deletes a region once all of its buffers are free, and gives its memory back. Returns false while buffers
 // are in use; call it again later. No queue and no stage may use the region. Control thread.
 bool dq_region_leave(dq_region *r);

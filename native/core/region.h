@@ -17,7 +17,6 @@ typedef struct dqi_spare {
 
 // Memory of the application that a region uses in place of the session's own (binding/binding.h). The control
 // thread calls its functions.
-typedef struct dqi_bound dqi_bound;
 struct dqi_bound {
     // Compares the memory with the region's size and place (r->cpu), and sets the fields below. After the
     // region's size is known, before the arena is laid out. INVALID_PARAMETER: it does not fit.

@@ -31,9 +31,9 @@ const IPCBytes = native.IPCBytes
 // hugePage is the size of the pages of regions of kind huge.
 const hugePage = 2 << 20
 
-// bind passes the binding to a region of an unopened session, which keeps the array until it is closed.
-func (b *Binding) bind(r native.Region, name string) error {
-	n := native.Binding{Own: b.shared, Path: b.Path, Handle: b.Handle, FD: b.FD, Offset: uint64(b.Offset), Bytes: native.BindingRest}
+// native returns the native form, in which the caller keeps b.Array alive.
+func (b *Binding) native() native.Binding {
+	n := native.Binding{Path: b.Path, Handle: b.Handle, FD: b.FD, Offset: uint64(b.Offset), Bytes: native.BindingRest}
 	if b.Bytes >= 0 {
 		n.Bytes = uint64(b.Bytes)
 	}
@@ -41,8 +41,13 @@ func (b *Binding) bind(r native.Region, name string) error {
 		array := b.Array.Native()
 		n.Array = &array
 	}
+	return n
+}
+
+// bind passes the binding to a region of an unopened session, which keeps the array until it is closed.
+func (b *Binding) bind(r native.Region, name string) error {
 	defer runtime.KeepAlive(b.Array)
-	return r.Bind(name, n)
+	return r.Bind(name, b.native())
 }
 
 // checkBindings returns ErrInvalid for a binding without a region, and for a region that needs a binding and has none.

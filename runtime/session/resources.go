@@ -1,6 +1,7 @@
 package session
 
 import (
+	"runtime"
 	"slices"
 	"time"
 
@@ -18,19 +19,26 @@ type deletion struct {
 // checkAgain is the time between two checks of deletions on the real clock.
 const checkAgain = time.Millisecond
 
-// AddRegion adds a memory region while the session is open. Errors: ErrExists, ErrInvalid, ErrNotSupported, or a system error without memory.
-func (s *Session) AddRegion(r *spec.MemoryRegion) (*Region, error) {
+// AddRegion adds a memory region while the session is open, in memory of the application if b is not nil. Errors: ErrExists, ErrInvalid,
+// ErrNotSupported, or a system error without memory.
+func (s *Session) AddRegion(r *spec.MemoryRegion, b *Binding) (*Region, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	if !r.Owned {
-		return nil, invalid("memory region %s: owned: false names memory of the application, and there is none for it", r.Name)
+	if !r.Owned && b == nil {
+		return nil, invalid("memory region %s: owned: false names memory of the application, and there is none for it; hint: pass the memory, too", r.Name)
 	}
 	if r.Shared {
 		return nil, ErrNotSupported.Errorf("memory region %s: shared memory is allocated at the open only: put the region into the configuration", r.Name)
 	}
-	n, err := s.native.JoinRegion(regionConf(r))
+	var bound *native.Binding
+	if b != nil {
+		from := b.native()
+		bound = &from
+		defer runtime.KeepAlive(b.Array)
+	}
+	n, err := s.native.JoinRegion(regionConf(r), bound)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ end
 function M.requirements(config) return required(config) end
 
 -- binding returns the memory of a region in the form of daqiri.open, or nil and an error message.
-local function binding(name, region)
+function M.binding(name, region)
   local what = ("cannot bind memory region %s: "):format(tostring(name))
   if type(region) ~= "table" or region.data == nil then return nil, what .. "its data is nil" end
   if not core.whole(region.capacity, 1, 2 ^ 53) then return nil, what .. "capacity must be a number of bytes above 0" end
@@ -40,7 +40,7 @@ function M.bound(config, plan, bindings)
   if bindings ~= nil and type(bindings) ~= "table" then return "INVALID_PARAMETER", nil, "bindings: a table expected, got a " .. type(bindings) end
   local list = {}
   for name, region in pairs(bindings or {}) do
-    local memory, text = binding(name, region)
+    local memory, text = M.binding(name, region)
     if not memory then return "INVALID_PARAMETER", nil, text end
     list[name] = memory
   end

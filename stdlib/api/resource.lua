@@ -4,6 +4,7 @@
 -- Additions are complete when the call returns, deletions once nothing uses the region or queue. poll_resource_op reports both.
 
 local core = require "daqiri.api.core"
+local external = require "daqiri.api.memory"
 
 local M = {}
 
@@ -47,14 +48,19 @@ end
 -- at_once are the statuses that the reference returns from add_memory_region_async itself.
 local at_once = { ALREADY_EXISTS = true, NOT_SUPPORTED = true, NO_SPACE_AVAILABLE = true }
 
-function M.add_memory_region_async(config)
+--- add_memory_region_async adds a region, in memory of the application if that is given: an ExternalMemoryRegion, for a region with owned = false.
+function M.add_memory_region_async(config, memory)
   local status, id, text = refused("NOT_READY")
   if status then return status, id, text end
   if type(config) ~= "table" then return "NULL_PTR", 0, "the memory region's configuration is nil" end
+  local name = type(config.name) == "string" and config.name or ""
+  local bound, wrong
+  if memory ~= nil then bound, wrong = external.binding(name, memory) end
+  if wrong then return ended(begin("ADD_MEMORY_REGION", { memory_region = name }), "FAILED", "INVALID_PARAMETER", wrong) end
   local valid, added
-  valid, added, status, text = pcall(core.session.add_region, core.session, config)
+  valid, added, status, text = pcall(core.session.add_region, core.session, config, bound)
   if valid and at_once[status] then return status, 0, text end
-  local result = begin("ADD_MEMORY_REGION", { memory_region = type(config.name) == "string" and config.name or "" })
+  local result = begin("ADD_MEMORY_REGION", { memory_region = name })
   if not valid then return ended(result, "FAILED", "INVALID_PARAMETER", reason(added)) end
   if added then return ended(result, "ACTIVE", "SUCCESS") end
   return ended(result, "FAILED", status == "INVALID_PARAMETER" and status or "NULL_PTR", text)

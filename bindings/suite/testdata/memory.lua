@@ -78,5 +78,39 @@ local function type_byte() return kept:get(math.floor(at / need.alignment) + 1, 
 t.equal(type_byte(), 8)
 assert(open:add_region(region("mine")))
 t.equal(open:region("mine").free_bufs, 64)
-open:close()
 t.equal(type_byte(), 8)
+
+-- a region that is added may lie in memory of the application, too
+assert(assert(open:delete_region("mine")):wait{ timeout = 10 })
+local later = daqiri.array{ kind = "host", type = "uint8", shape = { pages, need.alignment } }
+local function not_added(words, ...)
+  local none, status, text = open:add_region(...)
+  t.equal({ none, status }, { nil, "INVALID_PARAMETER" })
+  assert(text:find(words, 1, true), text)
+end
+not_added("pass the memory, too", region("mine", false))
+not_added("need " .. need.capacity .. " bytes", region("mine"), { array = later, bytes = need.alignment })
+not_added("is not a multiple of", region("mine"), { array = later, offset = 1 })
+not_added("No such file or directory", region("mine"), { shm = "/daqiri-none" })
+t.raises("(region mine: an array or a table expected, got the number 7", function() open:add_region(region("mine"), 7) end)
+assert(open:add_region(region("mine", false), { array = later, offset = need.capacity }))
+not_added("overlaps that of region mine", region("twice"), { array = later, offset = need.capacity })
+local i = open:interface("b")
+local more = assert(i:add_rx_queue(queue("rx", "mine")))
+i:add_flows("late", { { name = "all", match = { udp_dst = 7148 }, action = { type = "queue", id = 0 } } })
+at = nil
+more:on_burst(function(b) at = b:offsets()[1] end)
+open:tx_queue("a"):transmit{ template = open:tx_queue("a"):template{ udp_dst = 7148, payload_bytes = 64 }, count = 1 }
+for _ = 1, 1e4 do
+  if at then break end
+  daqiri.sleep("1ms")
+end
+local place = need.capacity + at
+local function later_byte() return later:get(math.floor(place / need.alignment) + 1, place % need.alignment + 13) end
+t.equal(later_byte(), 8)
+i:delete_flows("late")
+assert(assert(more:delete()):wait{ timeout = 10 })
+assert(assert(open:delete_region("mine")):wait{ timeout = 10 })
+assert(open:add_region(region("mine"), later)) -- in the same addresses
+open:close()
+t.equal({ type_byte(), later_byte() }, { 8, 8 })

@@ -27,7 +27,8 @@ bool dq_queue_leave(dq_queue *q);
 
 // Adds a region to an open session (dq_region_join) and registers it with the devices of the session.
 // NOT_SUPPORTED also: a device has registered the memory of the open as a whole.
-int dq_session_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag);
+int dq_session_region_join(dq_session *s, const dq_region_conf *conf, dqi_bound *bound, dq_region **out,
+                           dq_diag *diag);
 // Whether the region can be deleted: RESOURCE_IN_USE while a queue that is not deleted uses it; NOT_SUPPORTED
 // for memory of a GPU, or which a device keeps until the session ends.
 int dq_region_unused(const dq_session *s, const dq_region *r, dq_diag *diag);

@@ -305,11 +305,13 @@ static void unregister(dq_session *s, const dq_region *r, uint32_t n) {
     }
 }
 
-int dq_session_region_join(dq_session *s, const dq_region_conf *conf, dq_region **out, dq_diag *diag) {
+int dq_session_region_join(dq_session *s, const dq_region_conf *conf, dqi_bound *bound, dq_region **out,
+                           dq_diag *diag) {
     dq_region *r = NULL;
     uint32_t k = 0;
     int err = may_change(s, NULL, diag);
-    if (err == DQ_OK) err = dq_region_join(s, conf, &r, diag);
+    if (err != DQ_OK && bound) bound->release(bound);
+    if (err == DQ_OK) err = dq_region_join(s, conf, bound, &r, diag);
     if (err != DQ_OK) return err;
     for (; k < s->n_ifaces && err == DQ_OK; k++) {
         const dqi_region_ops *ops = s->ifaces[k]->ops->regions;

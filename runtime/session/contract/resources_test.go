@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/kernel"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/flow"
 	"github.com/daqiri/daqiri-run/runtime/spec"
@@ -36,15 +38,23 @@ func TestContractResources(t *testing.T) {
 			kept, err = b.begin(session.Wait)
 		}
 		for life := 0; life < laterLives && err == nil; life++ {
-			err = b.live(t, kept)
+			var memory *session.Binding // every second region lies in memory of the application
+			if life%2 == 1 {
+				array, err := kernel.NewArray("host", "uint8", []int{512 * 4096}, native.HostGPU)
+				if err != nil {
+					return err
+				}
+				memory = &session.Binding{Array: array, Bytes: -1}
+			}
+			err = b.live(t, kept, memory)
 		}
 		return err
 	})
 }
 
 // live adds a region and queues in it, uses them, and deletes them.
-func (b *bench) live(t *testing.T, kept *session.Tap) error {
-	region, err := b.laterRegion(t)
+func (b *bench) live(t *testing.T, kept *session.Tap, memory *session.Binding) error {
+	region, err := b.laterRegion(t, memory)
 	if err != nil {
 		return err
 	}
@@ -61,8 +71,8 @@ func (b *bench) live(t *testing.T, kept *session.Tap) error {
 }
 
 // laterRegion adds a region and returns its name, or that of one of the configuration where the engine can't.
-func (b *bench) laterRegion(t *testing.T) (string, error) {
-	_, err := b.s.AddRegion(&spec.MemoryRegion{Name: laterRegion, Kind: "host", NumBufs: 512, BufSize: 2048, Owned: true})
+func (b *bench) laterRegion(t *testing.T, memory *session.Binding) (string, error) {
+	_, err := b.s.AddRegion(&spec.MemoryRegion{Name: laterRegion, Kind: "host", NumBufs: 512, BufSize: 2048, Owned: memory == nil}, memory)
 	reason := ""
 	switch {
 	case strings.HasPrefix(b.driver, "AF_XDP"):

@@ -59,7 +59,9 @@ t.equal(api.get_num_rx_queues(rx), 1)
 local op = ok(api.add_memory_region_async(region("late_rx")))
 t.equal(op, 1)
 outcome(op, "ADD_MEMORY_REGION", "ACTIVE", "SUCCESS", { memory_region = "late_rx", port_id = -1, queue_id = -1 })
-outcome(ok(api.add_memory_region_async(region("late_tx"))), "ADD_MEMORY_REGION", "ACTIVE")
+local late_tx, own = region("late_tx"), daqiri.array{ kind = "host", type = "uint8", shape = 2 ^ 21 }
+late_tx.owned = false
+outcome(ok(api.add_memory_region_async(late_tx, api.ExternalMemoryRegion(own, 2 ^ 21))), "ADD_MEMORY_REGION", "ACTIVE")
 outcome(ok(api.add_rx_queue_async(rx, queue("late", 5))), "ADD_RX_QUEUE", "ACTIVE", "SUCCESS", { port_id = rx, queue_id = 5 })
 outcome(ok(api.add_tx_queue_async(tx, queue("late", 6, { memory_regions = { "late_tx" } }))), "ADD_TX_QUEUE", "ACTIVE")
 t.equal(api.get_num_rx_queues(rx), 2)
@@ -107,6 +109,11 @@ fails("RESOURCE_IN_USE", "region m", api.delete_memory_region_async("m"))
 for words, wrong in pairs{ ["name"] = region(""), ["num_bufs"] = region("r", 0), ["kind"] = { name = "r", kind = "paper", num_bufs = 1, buf_size = 64 },
   ["owned"] = { name = "r", kind = "host", affinity = 0, num_bufs = 1, buf_size = 64, owned = false } } do
   local failed = outcome(ok(api.add_memory_region_async(wrong)), "ADD_MEMORY_REGION", "FAILED", "INVALID_PARAMETER")
+  assert(failed.text:find(words, 1, true), failed.text)
+end
+for words, memory in pairs{ ["its data is nil"] = api.ExternalMemoryRegion(nil, 1), ["capacity"] = api.ExternalMemoryRegion(own, 0),
+  ["need"] = api.ExternalMemoryRegion(own, 4096) } do
+  local failed = outcome(ok(api.add_memory_region_async(region("r"), memory)), "ADD_MEMORY_REGION", "FAILED", "INVALID_PARAMETER")
   assert(failed.text:find(words, 1, true), failed.text)
 end
 local vast = { name = "vast", kind = "host", affinity = 0, num_bufs = 2 ^ 22, buf_size = 65536 }

@@ -476,7 +476,7 @@ static void come_and_go(void) {
     dq_diag d = {{0}};
     dq_region_conf c = {.name = "later", .affinity = -1, .num_bufs = 64, .buf_size = 1600};
     dq_region *region;
-    DQ_EQ(dq_session_region_join(r->s, &c, &region, &d), DQ_NOT_SUPPORTED); // the UMEM is the open's
+    DQ_EQ(dq_session_region_join(r->s, &c, NULL, &region, &d), DQ_NOT_SUPPORTED); // the UMEM is the open's
     rig_close(r);
 }
 

@@ -70,7 +70,7 @@ static void come_and_go(void) {
         for (int life = 0; life < LIVES; life++) {
             dq_region_conf rc = region_conf("later");
             dq_region *r;
-            bed_must(dq_region_join(b.s, &rc, &r, &d), &d, "region");
+            bed_must(dq_region_join(b.s, &rc, NULL, &r, &d), &d, "region");
             dq_queue *q = join(&b, DQ_RX, 1, r);
             dq_stage *t = bed_tap(&b, 10 + (uint64_t)life, 64, DQ_POLICY_WAIT);
             dq_pipe *p = bed_pipe(q, &t, 1);
@@ -105,7 +105,7 @@ static void held_and_flushed(void) {
     open_with_rule(&b, BED_VIRTUAL);
     dq_region_conf rc = region_conf("later");
     dq_region *r;
-    bed_must(dq_region_join(b.s, &rc, &r, &d), &d, "region");
+    bed_must(dq_region_join(b.s, &rc, NULL, &r, &d), &d, "region");
     dq_queue *q = join(&b, DQ_RX, 1, r);
     dq_burst *held = dqi_burst_get(q->bursts);
     DQ_EQ(dqi_burst_fill(held, q->conf.regions, 1, 3), DQ_OK);
@@ -170,16 +170,16 @@ static void refusals(void) {
     DQ_EQ(dq_queue_join(b.ifaces[0], &c, &q, &d), DQ_INVALID_PARAMETER);
     DQ_EQ(dq_queue_delete(b.rx[0][0], &d), DQ_RESOURCE_IN_USE); // its tap
     dq_region_conf rc = region_conf("in");
-    DQ_EQ(dq_region_join(b.s, &rc, &r, &d), DQ_ALREADY_EXISTS);
+    DQ_EQ(dq_region_join(b.s, &rc, NULL, &r, &d), DQ_ALREADY_EXISTS);
     rc = region_conf("pinned");
     rc.kind = DQ_KIND_HOST_PINNED;
-    DQ_EQ(dq_region_join(b.s, &rc, &r, &d), DQ_NOT_SUPPORTED);
+    DQ_EQ(dq_region_join(b.s, &rc, NULL, &r, &d), DQ_NOT_SUPPORTED);
     rc = region_conf("empty");
     rc.num_bufs = 0;
-    DQ_EQ(dq_region_join(b.s, &rc, &r, &d), DQ_INVALID_PARAMETER);
+    DQ_EQ(dq_region_join(b.s, &rc, NULL, &r, &d), DQ_INVALID_PARAMETER);
     rc = region_conf("huge sizes");
     rc.num_bufs = 1u << 31, rc.buf_size = 1u << 20; // more than the reserved addresses
-    DQ_CHECK(dq_region_join(b.s, &rc, &r, &d) != DQ_OK);
+    DQ_CHECK(dq_region_join(b.s, &rc, NULL, &r, &d) != DQ_OK);
     q = join(&b, DQ_RX, 1, b.in[0]);
     leave(&b, q);
     c = conf_of(&b, DQ_RX, 1, b.in[0]);
