@@ -141,7 +141,7 @@ func (c *call) memory(n int, region string) *session.Binding {
 	return &b
 }
 
-// binding reads the memory of one region, in argument n. wrong raises for a value that is no memory.
+// binding reads the memory of one region, in argument n. wrong raises an error for other values.
 func (c *call) binding(n int, region string, v lua.LValue, wrong func(string, ...any)) session.Binding {
 	b := session.Binding{Bytes: -1}
 	if a, ok := row.Userdata[*arrayObject](v); ok {
