@@ -33,7 +33,7 @@ const hugePage = 2 << 20
 
 // native returns the native form, in which the caller keeps b.Array alive.
 func (b *Binding) native() native.Binding {
-	n := native.Binding{Path: b.Path, Handle: b.Handle, FD: b.FD, Offset: uint64(b.Offset), Bytes: native.BindingRest}
+	n := native.Binding{Own: b.shared, Path: b.Path, Handle: b.Handle, FD: b.FD, Offset: uint64(b.Offset), Bytes: native.BindingRest}
 	if b.Bytes >= 0 {
 		n.Bytes = uint64(b.Bytes)
 	}
