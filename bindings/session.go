@@ -51,7 +51,7 @@ var sessionType = &typeDef{
 	},
 	methods: []entry{
 		{"add_region", sessionAddRegion, `- region table: with the keys of 'memory_regions[]' in a configuration
-			- memory? array|table: memory of the application, as a value of 'bindings' of 'daqiri.open'
+			- memory? array | table: memory of the application, as a value of 'bindings' of 'daqiri.open'
 			-> true | failure
 			Adds a memory region of kind 'host' or 'huge' to an open session, for queues that are added. Its memory is there when the call returns. Not in
 			sessions with AF_XDP or engine rdma, which register their memory as a whole.
