@@ -134,7 +134,7 @@ void dqi_worker_end(dqi_worker *w, dqi_worker_word *word) {
 static int start_one(const char *name, const dqi_worker_message *first, dqi_worker *w,
                      dqi_worker_word *word) {
     int pair[2];
-    bool ended;
+    bool ended = true; // also if the message can't be sent
     *word = (dqi_worker_word){0};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return DQ_ESYS - errno;
     int err = spawn(name, pair[1], &w->pid);
