@@ -351,7 +351,7 @@ func decode(t *testing.T, name string) image.Image {
 	return picture
 }
 
-// TestLabels checks that the labels of an axis do not overlap, and that there are some, for ranges of any size.
+// TestLabels checks that the labels of an axis exist and do not overlap, for ranges of any size.
 func TestLabels(t *testing.T) {
 	for _, pixels := range []int{300, 800} {
 		for e := -30; e < 38; e++ {

@@ -25,26 +25,13 @@ const (
 
 // Terminal draws spectrum, waterfall and histogram of each stream below its figures in words.
 func (r *Result) Terminal(w io.Writer, screen Screen) error {
-	var b strings.Builder
-	for _, s := range r.Streams {
-		if s.Name != "" {
-			fmt.Fprintf(&b, "%s: ", s.Name)
-		}
-		b.WriteString(s.words() + "\n")
-		for _, line := range s.details() {
-			b.WriteString("  " + line + "\n")
-		}
+	return r.write(w, func(b *strings.Builder, s *Stream) {
 		if screen.Plain {
-			s.numbers(&b)
+			s.numbers(b)
 		} else {
-			s.drawings(&b, screen)
+			s.drawings(b, screen)
 		}
-	}
-	for _, line := range r.notes() {
-		b.WriteString(line + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	})
 }
 
 // drawings draws a stream.

@@ -11,7 +11,10 @@ import (
 )
 
 // Text writes the figures of each stream in words.
-func (r *Result) Text(w io.Writer) error {
+func (r *Result) Text(w io.Writer) error { return r.write(w, func(*strings.Builder, *Stream) {}) }
+
+// write writes the figures of each stream in words, and what more adds to them.
+func (r *Result) write(w io.Writer, more func(*strings.Builder, *Stream)) error {
 	var b strings.Builder
 	for _, s := range r.Streams {
 		if s.Name != "" {
@@ -21,6 +24,7 @@ func (r *Result) Text(w io.Writer) error {
 		for _, line := range s.details() {
 			b.WriteString("  " + line + "\n")
 		}
+		more(&b, s)
 	}
 	for _, line := range r.notes() {
 		b.WriteString(line + "\n")
