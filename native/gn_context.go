@@ -60,6 +60,7 @@ func GNOps() []string { return gnOps[1:] }
 // GNConf configures a GN context; it mirrors dq_gn_conf.
 type GNConf struct {
 	Name                       string
+	Kernel                     Kernel // that Start gets
 	GPU                        int
 	TX, RX                     []Queue
 	TXSlots, RXSlots, SemSlots int
@@ -84,7 +85,7 @@ type GN struct{ c *C.dq_gn }
 func (s *Session) OpenGN(conf GNConf) (GN, []Stage, error) {
 	name := cString(conf.Name)
 	defer name.free()
-	c := C.dq_gn_conf{name: name.c, gpu: C.int32_t(conf.GPU), tx_slots: C.uint32_t(conf.TXSlots), rx_slots: C.uint32_t(conf.RXSlots),
+	c := C.dq_gn_conf{name: name.c, kernel: conf.Kernel.c, gpu: C.int32_t(conf.GPU), tx_slots: C.uint32_t(conf.TXSlots), rx_slots: C.uint32_t(conf.RXSlots),
 		sem_slots: C.uint32_t(conf.SemSlots), n_sems: C.uint32_t(conf.Sems), policy: C.int32_t(conf.Policy), limit_ns: C.uint64_t(conf.LimitNS),
 		silence_ns: C.uint64_t(conf.SilenceNS), restarts: C.uint32_t(conf.Restarts), timers: C.bool(conf.Timers), exits: C.bool(conf.Exits),
 		n_tx: C.uint32_t(len(conf.TX)), n_rx: C.uint32_t(len(conf.RX)), n_regions: C.uint32_t(len(conf.Regions)), n_remote: C.uint32_t(len(conf.Remote))}

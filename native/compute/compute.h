@@ -27,8 +27,9 @@ typedef struct dqi_host_kernel {
 
 struct dq_kernel {
     _Atomic uint32_t refs;
-    dqi_gpu *gpu;      // NULL: runs on the host
-    char *ptx, *entry; // GPU kernel's, for other processes; NULL: from a library
+    _Atomic bool counted; // among the users of its GPU
+    dqi_gpu *gpu;         // NULL: runs on the host
+    char *ptx, *entry;    // GPU kernel's, for other processes; NULL: from a library
     cu_module module;
     cu_function fn;
     int most_threads; // per block
@@ -64,5 +65,8 @@ dq_array *dqi_array_hold(dq_array *a);
 cu_result dqi_kernel_start(dq_kernel *k, const dq_grid *grid, cu_stream stream, void **args);
 // Returns the name of the API call that launches it, for errors: "cuLaunchKernel".
 const char *dqi_kernel_call(const dq_kernel *k);
+
+// Counts the kernel among the users of its GPU, or no longer: a persistent one that has ended. NULL: none.
+void dqi_kernel_count(dq_kernel *k, bool on);
 
 #endif

@@ -2,6 +2,7 @@
 // libraries.
 #include "compute/math.h"
 #include "core/err.h"
+#include "cuda/resident.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,24 +25,6 @@ static int no_memory(const char *what, dq_diag *diag) {
     return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
 }
 
-// Loads the PTX; the driver's log becomes part of the error, with PTX line numbers.
-static int load(dq_kernel *k, const char *ptx, dq_diag *diag) {
-    const dqi_cuda_driver *cu = k->gpu->cu;
-    char log[256] = "", who[400];
-    int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    cu_result err = dqi_gpu_enter(k->gpu);
-    if (err == CU_SUCCESS) err = cu->module_load(&k->module, ptx, 2, options, values);
-    snprintf(who, sizeof who, "%s: GPU %d%s%.256s", k->what, k->gpu->info.number, *log ? ": " : "", log);
-    if (err == CU_ERROR_UNSUPPORTED_PTX)
-        return dqi_fail(
-            diag, DQ_NOT_SUPPORTED,
-            "%s: its PTX is newer than the driver, which is of CUDA %d.%d; hint: name an older NVRTC in "
-            "DAQIRI_NVRTC, or install a newer driver",
-            who, cu->driver_version / 1000, cu->driver_version % 1000 / 10);
-    return dqi_cuda_check(err, who, "cuModuleLoadDataEx", diag);
-}
-
 static int find(dq_kernel *k, const char *name, dq_diag *diag) {
     const dqi_cuda_driver *cu = k->gpu->cu;
     cu_result err = dqi_gpu_function(k->gpu, k->module, name, &k->fn);
@@ -57,8 +40,8 @@ int dq_kernel_from_ptx(const char *what, int32_t gpu, const char *ptx, const cha
     if (!k) return no_memory(what, diag);
     int err = (k->gpu = dqi_gpu_open(gpu, what, diag)) ? DQ_OK : DQ_NOT_SUPPORTED;
     if (err == DQ_OK && (!(k->ptx = strdup(ptx)) || !(k->entry = strdup(name)))) err = no_memory(what, diag);
-    if (k->gpu) dqi_gpu_count(k->gpu, 1);
-    if (err == DQ_OK) err = load(k, ptx, diag);
+    dqi_kernel_count(k, true);
+    if (err == DQ_OK) err = dqi_gpu_load(k->gpu, ptx, k->what, &k->module, diag);
     if (err == DQ_OK) err = find(k, name, diag);
     if (err == DQ_OK)
         *out = k;
@@ -91,7 +74,7 @@ int dq_kernel_from_math(const char *what, uint32_t number, const uint32_t *shape
     dq_kernel *k = new_kernel(what);
     if (!k) return no_memory(what, diag);
     k->gpu = stream->gpu;
-    dqi_gpu_count(k->gpu, 1);
+    dqi_kernel_count(k, true);
     k->stream = dqi_stream_hold(stream);
     k->most_threads = 1;
     int err = dqi_cuda_check(dqi_gpu_enter(k->gpu), what, "cuCtxSetCurrent", diag);
@@ -121,11 +104,20 @@ dq_kernel *dqi_kernel_hold(dq_kernel *k) {
     return k;
 }
 
+void dqi_kernel_count(dq_kernel *k, bool on) {
+    if (k && k->gpu && atomic_exchange(&k->counted, on) != on) dqi_gpu_count(k->gpu, on ? 1 : -1);
+}
+
+static void unload(dqi_gpu *g, void *at, size_t bytes) {
+    (void)bytes;
+    g->cu->module_unload(at);
+}
+
 void dq_kernel_free(dq_kernel *k) {
     if (!k || atomic_fetch_sub(&k->refs, 1) != 1) return;
-    if (k->module && dqi_gpu_enter(k->gpu) == CU_SUCCESS) k->gpu->cu->module_unload(k->module);
+    if (k->module) dqi_gpu_free(k->gpu, unload, k->module, 0);
     if (k->math && dqi_gpu_enter(k->gpu) == CU_SUCCESS) dqi_math_free(k->math);
-    if (k->gpu) dqi_gpu_count(k->gpu, -1);
+    dqi_kernel_count(k, false);
     free(k->ptx);
     free(k->entry);
     dq_stream_free(k->stream);

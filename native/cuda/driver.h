@@ -71,7 +71,7 @@ typedef struct cu_ipc_handle {
 enum { CU_JIT_ERROR_LOG = 5, CU_JIT_ERROR_LOG_BYTES = 6 };
 
 // Attributes of a function.
-enum { CU_FN_MAX_THREADS = 0 }; // per block
+enum { CU_FN_MAX_THREADS = 0, CU_FN_LOCAL_BYTES = 3 }; // per block, per thread
 
 typedef struct cu_location {
     int type, id;

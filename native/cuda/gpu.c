@@ -2,8 +2,8 @@
 //
 // Contexts are the primary ones, shared with the CUDA libraries of user kernels. They are created once and
 // kept: creating one takes a tenth of a second.
-#include "cuda/gpu.h"
 #include "core/err.h"
+#include "cuda/resident.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -129,16 +129,11 @@ cu_result dqi_gpu_enter(dqi_gpu *g) {
 
 // Compiles a module for this GPU; the driver caches the result on disk.
 static int load(dqi_gpu *g, dqi_gpu_module *m, const char *ptx, const char *what, dq_diag *diag) {
-    char log[256] = "";
-    int options[] = {CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BYTES};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    cu_result err = dqi_gpu_enter(g);
-    if (err == CU_SUCCESS) err = g->cu->module_load(&m->module, ptx, 2, options, values);
-    if (err == CU_SUCCESS) m->ptx = ptx;
-    if (err == CU_SUCCESS) return DQ_OK;
-    char who[400];
-    snprintf(who, sizeof who, "%.80s: GPU %d: the program's kernels %.256s", what, g->info.number, log);
-    return dqi_cuda_check(err, who, "cuModuleLoadDataEx", diag);
+    char who[100];
+    snprintf(who, sizeof who, "%.60s: the program's kernels", what);
+    int err = dqi_gpu_load(g, ptx, who, &m->module, diag);
+    if (err == DQ_OK) m->ptx = ptx;
+    return err;
 }
 
 // Returns the module, which it loads if needed. Called with the lock.
@@ -149,12 +144,6 @@ static int find_module(dqi_gpu *g, const char *ptx, cu_module *out, const char *
     int err = g->modules[k].ptx ? DQ_OK : load(g, &g->modules[k], ptx, what, diag);
     *out = g->modules[k].module;
     return err;
-}
-
-cu_result dqi_gpu_function(dqi_gpu *g, cu_module module, const char *name, cu_function *out) {
-    cu_result (*load_now)(cu_function) = (cu_result(*)(cu_function))dqi_cuda_symbol("cuFuncLoad");
-    cu_result err = g->cu->module_function(out, module, name);
-    return err == CU_SUCCESS && load_now ? load_now(*out) : err;
 }
 
 int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *out, const char *what,

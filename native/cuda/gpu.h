@@ -23,6 +23,10 @@ typedef struct dqi_gpu {
     dqi_gpu_module modules[DQI_MAX_MODULES]; // shipped kernels in use
     _Atomic uint32_t users;                  // number of user kernels and movers
     _Atomic cu_result lost;                  // first unrecoverable error of the context; 0: none
+    // resident.c, with its lock
+    struct dqi_resident *residents; // persistent kernels in the context
+    struct dqi_deferred *deferred;  // objects to free after their end
+    int local_bytes;                // of each thread's local memory that the driver keeps
 } dqi_gpu;
 
 // Returns the GPU of this number with its context, created at the first call. `what` names the object in
@@ -30,10 +34,6 @@ typedef struct dqi_gpu {
 dqi_gpu *dqi_gpu_open(int32_t number, const char *what, dq_diag *diag);
 // Makes the GPU's context current on this thread. Cheap if it is already.
 cu_result dqi_gpu_enter(dqi_gpu *g);
-// Returns a function of a module, loaded into GPU memory. Otherwise the driver would load it at its first
-// launch and wait for all running kernels, including persistent ones. Drivers before CUDA 12.4 load it
-// eagerly.
-cu_result dqi_gpu_function(dqi_gpu *g, cu_module module, const char *name, cu_function *out);
 // Returns a kernel of a shipped module, zero-terminated PTX. `what` names the object in errors.
 int dqi_gpu_kernel(dqi_gpu *g, const char *ptx, const char *name, cu_function *out, const char *what,
                    dq_diag *diag);

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/pinned.h"
+#include "cuda/resident.h"
 #include "kernels/kernels.h"
 
 #include <errno.h>
@@ -126,7 +127,7 @@ void dqi_mover_free(dqi_mover *m) {
     for (int i = 0; i < STREAMS; i++)
         if (m->streams[i] && !dqi_gpu_idle(m->conf.gpu, m->streams[i])) return; // leaks its memory
     dqi_gpu_enter(m->conf.gpu);
-    if (m->counters) cu->mem_free(m->counters);
+    dqi_gpu_free_memory(m->conf.gpu, m->counters);
     for (int i = 0; i < STREAMS; i++)
         if (m->streams[i]) cu->stream_destroy(m->streams[i]);
     dqi_pinned_free(m->conf.gpu, (uint8_t *)(void *)m->mem, m->mem_bytes);

@@ -3,6 +3,7 @@
 #include "cuda/pinned.h"
 #include "core/err.h"
 #include "core/region.h"
+#include "cuda/resident.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,10 +68,6 @@ int dqi_pinned_reach(dqi_gpu *gpu, uint8_t *at, size_t bytes, const char *what, 
     return dqi_fail(diag, DQ_NOT_SUPPORTED, "%s: it has another address for the GPU than for the CPU", who);
 }
 
-static void unreach(dqi_gpu *gpu, uint8_t *p) {
-    if (gpu && dqi_gpu_enter(gpu) == CU_SUCCESS) gpu->cu->host_unregister(p);
-}
-
 int dqi_shared_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
     int err = map(dqi_shared_file(), bytes, out, what, diag);
     if (err != DQ_OK || !gpu) return err;
@@ -82,12 +79,16 @@ int dqi_shared_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what,
 }
 
 // Frees the file's pages before unmapping: afterwards the addresses may be reused.
-void dqi_shared_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
+static void free_shared(dqi_gpu *gpu, void *at, size_t bytes) {
     int fd = dqi_shared_file();
-    if (!p) return;
-    unreach(gpu, p);
-    if (fd >= 0) fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(uintptr_t)p, (off_t)bytes);
-    munmap(p, bytes);
+    if (gpu) gpu->cu->host_unregister(at);
+    if (fd >= 0)
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(uintptr_t)at, (off_t)bytes);
+    munmap(at, bytes);
+}
+
+void dqi_shared_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
+    if (p) dqi_gpu_free(gpu, free_shared, p, bytes);
 }
 
 int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag) {
@@ -103,8 +104,11 @@ int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what,
     return err;
 }
 
+static void free_pinned(dqi_gpu *gpu, void *at, size_t bytes) {
+    if (gpu) gpu->cu->host_unregister(at);
+    munmap(at, bytes);
+}
+
 void dqi_pinned_free(dqi_gpu *gpu, uint8_t *p, size_t bytes) {
-    if (!p) return;
-    unreach(gpu, p);
-    munmap(p, bytes);
+    if (p) dqi_gpu_free(gpu, free_pinned, p, bytes);
 }

@@ -5,6 +5,7 @@
 #include "cuda/gpu.h"
 
 // Allocates host pages, registered with the driver if gpu is not NULL. *bytes: rounded up to whole pages.
+// They are freed once no persistent kernel runs in the program (resident.h).
 int dqi_pinned_new(dqi_gpu *gpu, size_t *bytes, uint8_t **out, const char *what, dq_diag *diag);
 void dqi_pinned_free(dqi_gpu *gpu, uint8_t *p, size_t bytes);
 // Does the same for pages that a process with the shared file can map: each page at the offset that is its

@@ -8,6 +8,7 @@
 #include "core/err.h"
 #include "cuda/memory.h"
 #include "cuda/pinned.h"
+#include "cuda/resident.h"
 #include "reorder/reorder.h"
 
 #include <stdio.h>
@@ -54,8 +55,7 @@ static int make_marks(dqi_reorder *r, const char *what, dq_diag *diag) {
 static void free_marks(dqi_reorder *r) {
     dqi_marks *m = &r->marks;
     if (!m->host) return;
-    dqi_gpu_enter(r->base.gpu);
-    if (m->gpu) r->base.gpu->cu->mem_free(m->gpu);
+    dqi_gpu_free_memory(r->base.gpu, m->gpu);
     dqi_pinned_free(r->base.gpu, m->host, m->mapped);
 }
 

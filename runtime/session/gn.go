@@ -250,7 +250,7 @@ func (s *Session) openPersistent(o PersistentOptions) (*Persistent, []*Stage, er
 	if s.nameTaken(o.Name) {
 		return nil, nil, invalid("kernel %s: the name is that of an interface or a stage, and its rings need one of their own", o.Name)
 	}
-	conf := native.GNConf{Name: o.Name, GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
+	conf := native.GNConf{Name: o.Name, Kernel: o.Kernel.Native(), GPU: o.Kernel.GPU, TX: natives(o.TX), RX: natives(o.RX), TXSlots: o.Rings.TX, RXSlots: o.Rings.RX,
 		SemSlots: o.Rings.Semaphores, Ops: o.Rings.Ops, Regions: regions, Remote: remote, Peers: peers, Writers: writers, Objects: objects, Sems: o.Semaphores, Policy: o.Policy, LimitNS: int64(o.Limit), Timers: o.Timers, Exits: o.exits(),
 		SilenceNS: int64(o.Timeout), Restarts: o.Restarts}
 	if o.Conn != nil {

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "cuda/memory.h"
+#include "cuda/resident.h"
 #include "gpunetio/host/tx_remote.h"
 #include "pipeline/connection/conn_table.h"
 #include "pipeline/engine.h"
@@ -386,7 +387,7 @@ void dqi_gn_unref(dq_gn *g) {
     if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
     if (g->run && !g->apart && !dq_gn_ended(g)) return; // a kernel that never ends owns all of it
     dqi_gn_run_free(g->run);
-    if (g->lines.at && dqi_gpu_enter(g->gpu) == CU_SUCCESS) g->gpu->cu->mem_free(g->lines.at);
+    dqi_gpu_free_memory(g->gpu, g->lines.at);
     dqi_shared_free(g->apart ? NULL : g->gpu, g->block, g->bytes);
     pthread_mutex_destroy(&g->lock);
     free(g);
@@ -447,6 +448,7 @@ int dq_gn_open(dq_session *s, const dq_gn_conf *conf, dq_gn **out, dq_stage **ou
         err = DQ_NOT_SUPPORTED;
     if (err == DQ_OK) err = add_regions(g, conf, diag);
     if (err == DQ_OK) err = reach_regions(g, diag);
+    dqi_kernel_count(conf->kernel, true);
     if (err == DQ_OK) err = choose_process(g, diag);
     if (err == DQ_OK) err = dqi_gn_write_block(g, diag);
     if (err == DQ_OK && !g->apart) err = dqi_gn_local_lines(g->gpu, g->block, &g->lines, g->what, diag);
@@ -493,6 +495,7 @@ void dq_gn_detach(dq_gn *g) {
         dqi_gn_rx_detach(&g->rx[k]);
         dqi_poller_release(g->rx[k].queue->poller);
     }
+    if (g->run) dqi_gn_run_rest(g->run);
 }
 
 // ---- state ------------------------------------------------------------------------------------------------

@@ -159,6 +159,8 @@ int dqi_gn_rx_open(dqi_gn_rx *r, dq_session *s, const char *name, dq_diag *diag)
 void dqi_gn_tx_detach(dqi_gn_tx *t);
 void dqi_gn_rx_detach(dqi_gn_rx *r);
 // Frees the run; its kernel has ended.
+// Ends the use of the GPU by a kernel that has ended; false: it still runs, and uses all that it has.
+bool dqi_gn_run_rest(dqi_gn_run *run);
 void dqi_gn_run_free(dqi_gn_run *run);
 // Lays out and initializes the block: rings and semaphores are empty, tickets continue.
 int dqi_gn_write_block(dq_gn *g, dq_diag *diag);

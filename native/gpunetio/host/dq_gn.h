@@ -32,6 +32,7 @@ typedef struct dq_gn_object {
 
 typedef struct dq_gn_conf {
     const char *name;                            // of the kernel, in errors and of the rings' ledger lines
+    dq_kernel *kernel;                           // that dq_gn_start gets
     int32_t gpu;                                 // DQ_HOST_GPU: kernel on the host
     dq_queue *tx[DQ_GN_RINGS], *rx[DQ_GN_RINGS]; // of one session; several rings may share a queue
     uint32_t n_tx, n_rx;

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/err.h"
 #include "core/thread.h"
+#include "cuda/resident.h"
 #include "gpunetio/host/worker.h"
 #include "pipeline/op.h"
 
@@ -29,7 +30,10 @@ struct dqi_gn_run {
     dq_op *op;
     dq_kernel_arg args[DQ_MAX_KERNEL_ARGS]; // arrays are referenced
     uint32_t n_args;
-    dq_launcher *launcher; // of a kernel in the program's process
+    bool rests; // has ended, and counts as no user of the GPU
+    // for a kernel in the program's process
+    dq_launcher *launcher;
+    dqi_resident resident; // with `launcher`
     // for a kernel in its own process
     dqi_worker_kit kit;
     dqi_worker worker;
@@ -174,8 +178,16 @@ static void replace(dqi_gn_run *r) {
 
 // ---- lifecycle --------------------------------------------------------------------------------------------
 
+bool dqi_gn_run_rest(dqi_gn_run *r) {
+    if (r->rests) return true; // the kernel may have been started again
+    if (r->launcher && !dqi_resident_end(r->gn->gpu, &r->resident)) return false;
+    dqi_kernel_count(r->kernel, false);
+    r->rests = true;
+    return true;
+}
+
 void dqi_gn_run_free(dqi_gn_run *r) {
-    if (!r) return;
+    if (!r || !dqi_gn_run_rest(r)) return;
     atomic_store(&r->killed, true);
     join(r);
     if (r->op && atomic_load(&r->state) == DIED) dq_op_lost(r->op, 1, r->why);
@@ -202,11 +214,26 @@ static int copy_args(dqi_gn_run *r, const dq_kernel_arg *args, uint32_t n, dq_di
     return err;
 }
 
-static int start(dqi_gn_run *r, const dq_grid *grid, dq_op **op, dq_diag *diag) {
-    if (!r->gn->apart) {
-        int err = dq_launcher_new(r->gn->what, r->kernel, grid, NULL, &r->launcher, diag);
-        return err == DQ_OK ? dq_launch(r->launcher, r->args, r->n_args, op, diag) : err;
+// Launches the kernel on its GPU in the program's process.
+static int launch(dqi_gn_run *r, const dq_grid *grid, dq_op **op, dq_diag *diag) {
+    dqi_gpu *g = r->gn->gpu;
+    dq_stream *stream;
+    int err = dq_stream_new(r->gn->what, g->info.number, &stream, diag);
+    if (err != DQ_OK) return err;
+    err = dq_launcher_new(r->gn->what, r->kernel, grid, stream, &r->launcher, diag);
+    if (err == DQ_OK) {
+        r->resident.stream = stream->stream;
+        snprintf(r->resident.what, sizeof r->resident.what, "%s", r->gn->what);
+        dqi_resident_begin(g, &r->resident);
+        err = dq_launch(r->launcher, r->args, r->n_args, op, diag);
+        dqi_resident_launched(&r->resident);
     }
+    dq_stream_free(stream);
+    return err;
+}
+
+static int start(dqi_gn_run *r, const dq_grid *grid, dq_op **op, dq_diag *diag) {
+    if (!r->gn->apart) return launch(r, grid, op, diag);
     int err = dqi_worker_pack(r->gn, r->kernel, grid, r->args, r->n_args, &r->kit, diag);
     if (err != DQ_OK) return err;
     if (!(r->op = dqi_op_new(1, NULL, 0))) return no_memory(r->gn, diag);

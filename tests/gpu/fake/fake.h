@@ -47,6 +47,7 @@ struct cu_function_s {
     dqk_host_fn *run;            // of a shipped kernel,
     const dqi_host_kernel *user; // or a user's
     bool loaded;                 // cuFuncLoad was called
+    int local;                   // bytes of local memory of each thread
 };
 
 typedef struct job {
@@ -95,6 +96,8 @@ void fake_user_launch(user_launch *u, const dqi_host_kernel *kernel, const uint3
                       const uint32_t *block, void **args);
 // Runs one; the error that it ends with.
 int fake_run_user(const user_launch *u);
+// Waits until no user's kernel runs, as the driver does in some calls (native/cuda/resident.h).
+void fake_wait_users(void);
 // Puts a job on the stream, or into what captures it; a status.
 int fake_put(cu_stream s, job add);
 int cuStreamSynchronize(cu_stream s);

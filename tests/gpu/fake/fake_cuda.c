@@ -287,6 +287,7 @@ int cuMemAlloc_v2(cu_ptr *at, size_t bytes) {
 }
 
 int cuMemFree_v2(cu_ptr at) {
+    fake_wait_users();
     pthread_mutex_lock(&lock);
     const range *r = find(at);
     range was = r ? *r : (range){0};
@@ -315,6 +316,7 @@ int cuMemHostRegister_v2(void *at, size_t bytes, unsigned flags) {
 }
 
 int cuMemHostUnregister(void *at) {
+    fake_wait_users();
     pthread_mutex_lock(&lock);
     range *r = find((uintptr_t)at);
     int err = r && r->at == (uintptr_t)at && !r->device ? CU_SUCCESS : 713;
@@ -560,6 +562,7 @@ int fake_put(cu_stream s, job add) {
 
 int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared_bytes, cu_stream s, void **args, void **extra) {
+    static _Atomic int local; // bytes per thread that launches had at most
     uint64_t number = atomic_fetch_add(&launches, 1) + 1;
     const uint32_t grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
     job j = {.run = fn->run, .number = number};
@@ -567,6 +570,10 @@ int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsign
         shared_bytes != 0 || extra)
         return INVALID;
     if (!fn->loaded) return INVALID; // the driver would wait for all that runs
+    if (fn->local > atomic_load(&local)) {
+        fake_wait_users();
+        atomic_store(&local, fn->local);
+    }
     if (fn->run && (gy != 1 || gz != 1 || bx != DQK_THREADS || by != 1 || bz != 1)) return INVALID;
     if (conf.fail && number == conf.fail) return BAD_LAUNCH;
     if (fn->run)

@@ -43,6 +43,7 @@ static bool load_library(const char *ptx, void **library) {
 int cuModuleLoadDataEx(cu_module *out, const void *image, unsigned n, int *options, void **values) {
     (void)n, (void)options, (void)values;
     if (!strstr(image, ".version")) return BAD_PTX;
+    fake_wait_users();
     struct cu_module_s *m = calloc(1, sizeof *m);
     m->ptx = strdup(image);
     *out = m;
@@ -50,11 +51,19 @@ int cuModuleLoadDataEx(cu_module *out, const void *image, unsigned n, int *optio
 }
 
 int cuModuleUnload(cu_module module) {
+    fake_wait_users();
     if (module->library) dlclose(module->library);
     free((void *)(uintptr_t)module->ptx);
     free(module);
     return CU_SUCCESS;
 }
+
+static const char *do_nothing(void *const *args, const uint32_t *grid, const uint32_t *block) {
+    (void)args, (void)grid, (void)block;
+    return NULL;
+}
+// Of the program's module that reserves local memory.
+static const dqi_host_kernel reserve = {.types = "", .run = do_nothing};
 
 int cuModuleGetFunction(cu_function *out, cu_module module, const char *name) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,6 +73,11 @@ int cuModuleGetFunction(cu_function *out, cu_module module, const char *name) {
     snprintf(entry, sizeof entry, ".entry %.63s(", name);
     struct cu_function_s f = {.run = dqk_host_kernel(name)};
     if (module->library) f = (struct cu_function_s){.user = dlsym(module->library, "daqiri_kernel")};
+    const char *local = strstr(module->ptx, ".local .align 8 .b8 a[");
+    if (local) {
+        f = (struct cu_function_s){.user = &reserve};
+        sscanf(local, ".local .align 8 .b8 a[%d]", &f.local);
+    }
     if (!strstr(module->ptx, entry) || (!f.run && !f.user)) return CU_ERROR_NOT_FOUND;
     snprintf(f.name, sizeof f.name, "%s", name);
     pthread_mutex_lock(&lock);
@@ -79,9 +93,8 @@ int cuFuncLoad(cu_function fn) {
 }
 
 int cuFuncGetAttribute(int *value, int attribute, cu_function fn) {
-    (void)fn;
-    *value = 1024;
-    return attribute == CU_FN_MAX_THREADS ? CU_SUCCESS : INVALID;
+    *value = attribute == CU_FN_MAX_THREADS ? 1024 : fn->local;
+    return attribute == CU_FN_MAX_THREADS || attribute == CU_FN_LOCAL_BYTES ? CU_SUCCESS : INVALID;
 }
 
 // ---- users' kernels ---------------------------------------------------------------------------------------
@@ -93,6 +106,13 @@ void fake_user_launch(user_launch *u, const dqi_host_kernel *kernel, const uint3
     memcpy(u->block, block, sizeof u->block);
     for (int k = 0; kernel->types[2 * k]; k++)
         memcpy(&u->values[k], args[k], (size_t)(kernel->types[2 * k + 1] - '0'));
+}
+
+static _Atomic int users; // kernels that run
+
+void fake_wait_users(void) {
+    while (atomic_load(&users) > 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 static _Thread_local sigjmp_buf *catcher; // of the thread's kernel
@@ -167,12 +187,14 @@ int fake_run_user(const user_launch *u) {
     if (!in_reach(u)) return ILLEGAL;
     for (int k = 0; k < DQ_MAX_KERNEL_ARGS; k++)
         args[k] = (void *)(uintptr_t)&u->values[k];
+    atomic_fetch_add(&users, 1);
     fake_expose(1);
     if (u->kernel->run_block && blocks > 1 && blocks <= BLOCKS)
         all.err = run_together(u, args, (uint32_t)blocks);
     else
         run_caught(&all);
     fake_expose(-1);
+    atomic_fetch_sub(&users, 1);
     return all.err;
 }
 
