@@ -57,9 +57,6 @@ func (s Sample) Complex() bool { return s.c.complex != 0 }
 // Bits returns the width of an element, of one part if complex.
 func (s Sample) Bits() int { return int(s.c.bits) }
 
-// Swapped reports whether the imaginary part of complex samples is first.
-func (s Sample) Swapped() bool { return s.c.complex == 2 }
-
 // Codes reports whether elements are integers, and the least one.
 func (s Sample) Codes() (least int, ok bool) {
 	switch s.c.kind {
@@ -71,12 +68,6 @@ func (s Sample) Codes() (least int, ok bool) {
 	return 0, false
 }
 
-// Float reports whether elements are floating-point numbers of whole bytes, and whether their highest byte is first. brain marks bfloat.
-func (s Sample) Float() (bigEndian, brain, ok bool) {
-	brain = s.c.kind == C.DQ_SAMPLE_BRAIN
-	return s.c.order == C.DQ_ORDER_BE, brain, brain || s.c.kind == C.DQ_SAMPLE_FLOAT
-}
-
 // Unit returns the smallest whole unit of a type: its bytes, and the elements in it.
 func (s Sample) Unit() (bytes, elements int) {
 	var b, e C.uint32_t
@@ -84,14 +75,14 @@ func (s Sample) Unit() (bytes, elements int) {
 	return int(b), int(e)
 }
 
-// Unpacker converts packed elements to float32. It may be used by several goroutines.
+// Unpacker converts elements to float32. It may be used by several goroutines.
 type Unpacker struct{ c C.dqk_unpack }
 
-// Unpacker returns the conversion of a type to float32 without scale, or false if there is none: elements are floating-point numbers.
-func (s Sample) Unpacker() (*Unpacker, bool) {
+// Unpacker returns the conversion of a type to float32 without scale, which every type has.
+func (s Sample) Unpacker() *Unpacker {
 	u := new(Unpacker)
-	ok := bool(C.dqk_unpack_init(&u.c, &s.c, C.DQ_DTYPE_FP32))
-	return u, ok
+	C.dqk_unpack_init(&u.c, &s.c, C.DQ_DTYPE_FP32)
+	return u
 }
 
 // Run converts len(dst) elements of src, which has whole units.

@@ -34,15 +34,16 @@ func sampleParts() []Part {
 		{Words: "Elements of 16, 24, 32 and 64 bits and containers need `be`, `le` or a word order. Other elements have one of the other orders:"},
 		{Table: orders},
 		{Head: "conversion"},
-		{Words: "Integers and `bfp` become `fp16`, `bf16`, `fp32`, `fp64`, `int32`, `int16` or `int8`; `u32` becomes a float. `f32`, `i16` and so on are short " +
+		{Words: "Samples become `fp16`, `bf16`, `fp32`, `fp64`, `int32`, `int16` or `int8`; `u32` becomes a float. `f32`, `i16` and so on are short " +
 			"names of these, with `c` in front for complex input. The output has the host's byte order."},
-		{Words: "The value of an element is `(v + offset) * scale`. `scale = \"full\"` is 2^-(bits-1), and 2^-bits for unsigned types, so that the full scale is 1. " +
+		{Words: "The value of an element is `(v + offset) * scale`. `scale = \"full\"` is 2^-(bits-1), and 2^-bits for unsigned types, so that the full scale is 1. For floating-point types it is 1. " +
 			"`levels` lists the value of each code instead, for types of up to 8 bits. `levels = \"vlbi\"` has those of 2-bit VLBI data."},
-		{Words: "With fp64 as output the arithmetic is in fp64, otherwise in fp32, rounded after each operation. Integers are rounded to the nearest, ties to even, and end " +
-			"at their least and greatest values."},
+		{Words: "With fp64 as output, or 64-bit elements as input, the arithmetic is in fp64, otherwise in fp32, rounded after each operation. Integers are rounded to the nearest, ties to even, and end " +
+			"at their least and greatest values. NaN stays NaN in a floating-point output and becomes 0 in an integer. Infinities stay infinite, or become the least and greatest integer. " +
+			"fp16 and bf16 are rounded from fp32; values beyond their range become infinities."},
 		{Words: "A payload must consist of whole elements, for word orders also of whole words. Otherwise the packet counts as `bad_payload`. " +
 			"`i10` needs a multiple of 5 bytes, `i12.w32le` one of 12."},
-		{Words: "GPUs convert `i4`, `i8`, `i16` and `i32` without scale, offset and levels. For a region on a GPU other types are refused: convert them into a region in host memory."},
+		{Words: "GPUs convert integers and `bfp` in the same way, with the same results. Floating-point input is refused for a region on a GPU: convert it into a region in host memory."},
 		{Words: "Data that stay packed keep their type. Where a format declares offset binary of 1, 2, 4 or 8 bits, gaps of `s:reorder` and `s:heaps` are filled with the code of 0, " +
 			"such as the byte 0x88 for `o4`. Otherwise they are filled with bytes of 0, which for offset binary is the least value: give `fill`."},
 		{Head: "aliases"},

@@ -48,6 +48,8 @@ struct dqi_mover {
     cu_function kernel;
     cu_stream streams[STREAMS];
     cu_ptr counters; // per list: count of finished blocks
+    cu_ptr levels;   // of a packed conversion; 0: none
+    dqk_packing packing;
     shared *mem;
     size_t mem_bytes;
     dqi_spin lock;
@@ -77,6 +79,24 @@ static int make_shared(dqi_mover *m, const char *what, dq_diag *diag) {
     return dqi_cuda_check(is, what, "cuMemAlloc", diag);
 }
 
+// Copies the levels of a packed conversion to the GPU.
+static cu_result copy_levels(dqi_mover *m, const dqk_unpack *u) {
+    const dqi_cuda_driver *cu = m->conf.gpu->cu;
+    cu_result is = cu->mem_alloc(&m->levels, sizeof u->levels);
+    if (is == CU_SUCCESS) is = cu->copy_to_device(m->levels, u->levels, sizeof u->levels, m->streams[0]);
+    if (is == CU_SUCCESS) is = cu->stream_synchronize(m->streams[0]);
+    m->packing.levels = m->levels;
+    return is;
+}
+
+static int make_packing(dqi_mover *m, const char *what, dq_diag *diag) {
+    const dqk_unpack *u = m->conf.packed;
+    m->conf.packed = NULL;
+    if (!u) return DQ_OK;
+    m->packing = dqk_unpack_packing(u);
+    return u->levelled ? dqi_cuda_check(copy_levels(m, u), what, "cuMemAlloc", diag) : DQ_OK;
+}
+
 static int find_kernel(dqi_mover *m, const char *what, dq_diag *diag) {
     uint32_t conversion = m->conf.conversion;
     return dqi_gpu_kernel(m->conf.gpu, dqk_ptx(conversion), dqk_kernel(conversion), &m->kernel, what, diag);
@@ -90,6 +110,7 @@ static int make(dqi_mover *m, const char *what, dq_diag *diag) {
         err = dqi_cuda_check(g->cu->stream_create(&m->streams[i], CU_STREAM_NON_BLOCKING), what,
                              "cuStreamCreate", diag);
     if (err == DQ_OK) err = make_shared(m, what, diag);
+    if (err == DQ_OK) err = make_packing(m, what, diag);
     for (uint32_t i = 0; i < LISTS; i++)
         m->lists[i].slot = i;
     return err;
@@ -128,6 +149,7 @@ void dqi_mover_free(dqi_mover *m) {
         if (m->streams[i] && !dqi_gpu_idle(m->conf.gpu, m->streams[i])) return; // leaks its memory
     dqi_gpu_enter(m->conf.gpu);
     dqi_gpu_free_memory(m->conf.gpu, m->counters);
+    dqi_gpu_free_memory(m->conf.gpu, m->levels);
     for (int i = 0; i < STREAMS; i++)
         if (m->streams[i]) cu->stream_destroy(m->streams[i]);
     dqi_pinned_free(m->conf.gpu, (uint8_t *)(void *)m->mem, m->mem_bytes);
@@ -148,6 +170,7 @@ static cu_result start(dqi_mover *m, list *l) {
         .parts = dqk_list_parts(l->longest, m->conf.conversion),
         .conversion = m->conf.conversion,
         .far = l->far,
+        .packing = m->packing,
     };
     uint32_t blocks = dqk_blocks(&arg, (uint32_t)m->conf.gpu->info.multiprocessors);
     cu_result err = dqi_gpu_enter(m->conf.gpu);

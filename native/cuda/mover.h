@@ -10,7 +10,7 @@
 #include "core/dq_burst.h"
 #include "core/histogram.h"
 #include "cuda/gpu.h"
-#include "kernels/k_move.h"
+#include "kernels/unpack.h"
 
 typedef struct dqi_mover dqi_mover;
 
@@ -25,10 +25,11 @@ typedef struct dqi_mover dqi_mover;
 
 typedef struct dqi_mover_conf {
     dqi_gpu *gpu;
-    uint32_t conversion; // dqk_conversion of converting moves; 0: none
-    uint32_t bytes;      // source bytes at which a list is launched
-    int64_t delay_ns;    // age of its first move at which a list is launched
-    dqi_histogram *ran;  // ns from launch until its ticket was seen; written by the poll; may be NULL
+    uint32_t conversion;      // dqk_conversion or dqk_packed of converting moves; 0: none
+    const dqk_unpack *packed; // of dqk_packed; read by dqi_mover_new alone
+    uint32_t bytes;           // source bytes at which a list is launched
+    int64_t delay_ns;         // age of its first move at which a list is launched
+    dqi_histogram *ran;       // ns from launch until its ticket was seen; written by the poll; may be NULL
 } dqi_mover_conf;
 
 // Creates a mover with its lists and streams. `what` names the object in errors. Control thread.

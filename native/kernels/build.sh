@@ -9,6 +9,7 @@ build() {
 }
 build "$1/moves.ptx"
 build "$1/sums.ptx" -DSUMS
+build "$1/packed.ptx" -DPACKED
 build "$1/int4.ptx" -DFROM=int4
 build "$1/int8.ptx" -DFROM=int8
 build "$1/int16.ptx" -DFROM=int16

@@ -1,4 +1,5 @@
 // host.c: executes lists on the CPU, with host addresses.
+#include "kernels/k_packed.h"
 #include "kernels/k_sum.h"
 #include "kernels/kernels.h"
 
@@ -27,6 +28,14 @@ static void sum_page(const dqk_move *m) {
     memcpy(at(m->dst), &crc, sizeof crc);
 }
 
+// Converts as one warp of the kernel does.
+static void convert_packed(const dqk_list *l, const dqk_move *m) {
+    static const uint8_t outputs[] = {
+#define OUTPUT(input, output, more) K_TYPE_##output,
+        K_PACKED_OUTPUTS(OUTPUT, )};
+    k_packed(*m, &l->packing, outputs[l->conversion - DQK_PACKED], 0, 1);
+}
+
 void dqk_list_host(const dqk_list *l) {
     dqk_convert_fn *convert = dqk_loop(l->conversion);
     const dqk_move *moves = (const dqk_move *)at(l->moves);
@@ -35,6 +44,8 @@ void dqk_list_host(const dqk_list *l) {
             memset(at(m->dst), (int)(m->src & 255), m->len);
         else if (m->what == DQK_SUM)
             sum_page(m);
+        else if (m->what == DQK_CONVERT && l->conversion >= DQK_PACKED)
+            convert_packed(l, m);
         else if (m->what == DQK_CONVERT && convert)
             convert(at(m->dst), at(m->src), (uint64_t)m->len * 8 / bits_of(l->conversion));
         else

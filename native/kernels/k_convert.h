@@ -21,6 +21,7 @@ enum {
     K_TYPE_fp32,
     K_TYPE_fp64,
     K_TYPES,
+    K_TYPE_packed = K_TYPES, // as the list's packing describes it
     K_TYPE_int16_swapped = K_TYPE_int16,
     K_TYPE_int32_swapped = K_TYPE_int32,
 };
@@ -91,6 +92,7 @@ K_FN k_fp64 k_to_fp64(int32_t v) {
 
 K_FN k_int32 k_to_int32(int32_t v) { return (k_int32)v; }
 K_FN k_int8 k_to_int8(int32_t v) { return (k_int8)(v < -128 ? -128 : v > 127 ? 127 : v); }
+K_FN k_int16 k_to_int16(int32_t v) { return (k_int16)(v < -32768 ? -32768 : v > 32767 ? 32767 : v); }
 
 // Two 16-bit outputs, the first in the low half.
 K_FN uint32_t k_two_fp16(int32_t first, int32_t second) {
@@ -130,5 +132,6 @@ K_FN uint32_t k_two_bf16(int32_t first, int32_t second) {
     K_OUTPUTS(X, int32, more)                                                                                \
     K_OUTPUTS(X, int16_swapped, more)                                                                        \
     K_OUTPUTS(X, int32_swapped, more)
+#define K_PACKED_OUTPUTS(X, more) K_OUTPUTS(X, packed, more) X(packed, int16, more)
 
 #endif

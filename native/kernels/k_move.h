@@ -24,6 +24,25 @@ typedef struct dqk_move {
     uint32_t what;
 } dqk_move;
 
+// How the elements of a list's packed conversion lie in payloads, and what their values become: (v + offset)
+// * scale, where v is an element's integer, or levels[code]. In fp32 it is rounded after each operation; fp64
+// output is computed in fp64.
+typedef struct dqk_packing {
+    uint32_t bits, stride, skip;        // of an element, the i-th of which begins at bit i * stride + skip
+    uint32_t unit_bytes, unit_elements; // the smallest payload of whole elements
+    uint32_t padded;                    // elements of a padded word of 32 bits; 0: none
+    uint32_t flip;                      // bits to invert in an element whose highest bit is bit 31
+    uint8_t low_first;                  // bits are counted from the lowest of each byte
+    uint8_t mirror;                     // words of mirror + 1 bytes have the lowest byte first
+    uint8_t groups;                     // units are groups behind an exponent
+    uint8_t gev;                        // units are two elements in 3 bytes
+    uint8_t swapped;                    // pairs of elements are exchanged
+    uint8_t positive;                   // integers have no sign
+    uint8_t scaled;                     // scale or offset is set, or integers exceed int32
+    uint64_t levels;                    // address of 2^bits floats; 0: none
+    double scale, offset;
+} dqk_packing;
+
 // A launch, passed by value to the kernel of its conversion (dqk_kernel). A batch's id, bitmap and extra
 // numbers are also moves, DQK_COPY from the host's record, which must not change before the ticket.
 typedef struct dqk_list {
@@ -37,14 +56,18 @@ typedef struct dqk_list {
     uint32_t conversion; // dqk_conversion, or 0
     uint32_t far;        // 1: most sources are in host memory, 0: in device memory; the wrong value is only
                          // slower
+    dqk_packing packing; // of conversions from DQK_PACKED on
 } dqk_list;
 
 // Conversions are numbered from 1 in the order of k_convert.h (K_OUTPUTS of int4, then K_WHOLE_BYTES); those
 // above DQK_SWAPPED read inputs in the byte order that is not the host's.
 enum { DQK_SWAPPED = 24, DQK_CONVERSIONS = 36 };
 
+// Conversions of packed elements as the list's packing describes them, in the order of K_PACKED_OUTPUTS.
+enum { DQK_PACKED = DQK_CONVERSIONS + 1, DQK_PACKED_OUTPUTS = 7 };
+
 // Pseudo-conversion: the list has checksums. Pages are 16-byte aligned.
-enum { DQK_SUMS = DQK_CONVERSIONS + 1, DQK_PAGE = 4096 };
+enum { DQK_SUMS = DQK_PACKED + DQK_PACKED_OUTPUTS, DQK_PAGE = 4096 };
 
 #define DQK_PART 4096 // source or fill bytes per warp
 

@@ -1,4 +1,5 @@
-// k_stream.h: one warp's part of a move: unchanged bytes, converted elements, or a fill.
+// k_stream.h: one warp's part of a move: unchanged bytes, converted elements, or a fill. Packed elements are
+// in k_packed.h.
 //
 // The middle of a move is processed in units: as many elements as fill 16 bytes of the larger of input and
 // output. Units are written aligned to their size, adjacent lanes side by side; elements before the first and
@@ -9,7 +10,7 @@
 #define K_STREAM_H
 
 #include "kernels/k_convert.h"
-#include "kernels/k_move.h"
+#include "kernels/k_packed.h"
 
 // A conversion as constants, so that dependent branches are resolved at compile time.
 typedef struct k_types {
@@ -24,15 +25,6 @@ K_FN int32_t k_value(uint32_t type, uint32_t bits) {
            : type == K_TYPE_int8  ? k_from_int8(bits)
            : type == K_TYPE_int16 ? k_from_int16(bits)
                                   : k_from_int32(bits);
-}
-
-K_FN uint64_t k_bits(uint32_t type, int32_t v) {
-    return type == K_TYPE_fp16    ? k_to_fp16(v)
-           : type == K_TYPE_bf16  ? k_to_bf16(v)
-           : type == K_TYPE_fp32  ? k_to_fp32(v)
-           : type == K_TYPE_fp64  ? k_to_fp64(v)
-           : type == K_TYPE_int32 ? k_to_int32(v)
-                                  : k_to_int8(v);
 }
 
 // Processes the i-th element of a move, byte by byte.
@@ -267,7 +259,9 @@ K_FN void k_list(const dqk_list *l, const k_types t, uint32_t warp, uint32_t war
         k_fetch(l, i, next);
         if (m.what == DQK_FILL)
             k_fill(m, now, parts);
-        else if (t.from == K_TYPE_bytes || m.what == DQK_CONVERT)
+        else if (t.from == K_TYPE_packed && m.what == DQK_CONVERT)
+            k_packed(m, &l->packing, t.to, now, parts);
+        else if (t.from == K_TYPE_bytes || (t.from != K_TYPE_packed && m.what == DQK_CONVERT))
             k_copy(m, t, now, parts, l->far);
         else
             k_plain(m, now, parts);

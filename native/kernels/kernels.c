@@ -19,6 +19,7 @@ MODULE(int4);
 MODULE(int8);
 MODULE(int16);
 MODULE(int32);
+MODULE(packed);
 MODULE(sums);
 
 static const struct {
@@ -32,18 +33,25 @@ static const struct {
     K_OUTPUTS(ROW, int32, int32) //
     K_OUTPUTS(ROW, int16, int16) // swapped, as the list indicates
     K_OUTPUTS(ROW, int32, int32) //
-    {"dqk_sums", dqk_ptx_sums}};
+    K_PACKED_OUTPUTS(ROW, packed){"dqk_sums", dqk_ptx_sums}};
 
 _Static_assert(sizeof kernels / sizeof *kernels == DQK_SUMS + 1, "a kernel for each conversion, and sums");
 
+static const uint8_t columns[K_TYPES] = {
+    [K_TYPE_fp16] = 1,  [K_TYPE_bf16] = 2, [K_TYPE_fp32] = 3, [K_TYPE_fp64] = 4,
+    [K_TYPE_int32] = 5, [K_TYPE_int8] = 6, [K_TYPE_int16] = 7};
+
 uint32_t dqk_conversion(int input, int output, bool swapped) {
     enum { OUTPUTS = 6 };
-    static const uint8_t columns[K_TYPES] = {[K_TYPE_fp16] = 1, [K_TYPE_bf16] = 2,  [K_TYPE_fp32] = 3,
-                                             [K_TYPE_fp64] = 4, [K_TYPE_int32] = 5, [K_TYPE_int8] = 6};
-    if (input < K_TYPE_int4 || input > K_TYPE_int32 || output < 0 || output >= K_TYPES || !columns[output])
+    if (input < K_TYPE_int4 || input > K_TYPE_int32 || output < 0 || output >= K_TYPES || !columns[output] ||
+        columns[output] > OUTPUTS)
         return 0;
     uint32_t number = (uint32_t)(input - K_TYPE_int4) * OUTPUTS + columns[output];
     return swapped && input >= K_TYPE_int16 ? number + 2 * OUTPUTS : number;
+}
+
+uint32_t dqk_packed(int output) {
+    return output >= 0 && output < K_TYPES && columns[output] ? DQK_PACKED + columns[output] - 1u : 0;
 }
 
 const char *dqk_kernel(uint32_t conversion) {

@@ -1,5 +1,5 @@
 // kernels.cu: GPU kernels; their bodies are in the headers. FROM is the input type of a module's conversions;
-// with SUMS the module has the checksums, with neither the moves.
+// with PACKED the module has those of packed elements, with SUMS the checksums, with none the moves.
 #include "kernels/k_stream.h"
 #include "kernels/k_sum.h"
 
@@ -30,6 +30,13 @@ static __attribute__((device)) inline void finish(uint64_t ticket, uint64_t valu
         finish(l.ticket, l.value, l.done);                                                                                                 \
     }
 K_OUTPUTS(CONVERSION, , )
+#elif defined PACKED
+#define CONVERSION(input, to, more)                                                                                 \
+    KERNEL void dqk_packed_##to(dqk_list l) {                                                                       \
+        k_list(&l, (k_types){K_TYPE_packed, K_TYPE_##to, 0}, warp_of(), warps());                                   \
+        finish(l.ticket, l.value, l.done);                                                                          \
+    }
+K_PACKED_OUTPUTS(CONVERSION, )
 #elif defined SUMS
 KERNEL void dqk_sums(dqk_list l) {
     k_sums(&l, warp_of(), warps());

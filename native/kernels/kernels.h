@@ -10,10 +10,14 @@
 // order that is not the host's. 0: not supported.
 uint32_t dqk_conversion(int input, int output, bool swapped);
 
+// Returns the number of the conversion of packed elements to an output type. 0: not supported.
+uint32_t dqk_packed(int output);
+
 // ---- on a GPU ---------------------------------------------------------------------------------------------
 
 // Return the name of the kernel for lists of a conversion, of 0 (none) or of DQK_SUMS, and its module as
-// zero-terminated PTX. Kernels with equal input share a module. NULL: not a valid conversion.
+// zero-terminated PTX. Kernels with equal input share a module, and those of packed elements. NULL: not a
+// valid conversion.
 const char *dqk_kernel(uint32_t conversion);
 const char *dqk_ptx(uint32_t conversion);
 

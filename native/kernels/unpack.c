@@ -1,7 +1,7 @@
 // unpack.c: the constants of a packing, its elements byte by byte, and eight at a time.
 #include "kernels/unpack.h"
 #include "core/cpu_target.h"
-#include "kernels/k_convert.h"
+#include "kernels/k_packed.h"
 
 #include <string.h>
 #ifdef __x86_64__
@@ -134,9 +134,10 @@ bool dqk_unpack_init(dqk_unpack *u, const dq_sample *type, int output) {
     const bool group = type->kind == DQ_SAMPLE_BLOCK,
                whole = output == K_TYPE_int32 || output == K_TYPE_int16 || output == K_TYPE_int8;
     const bool wide = type->kind == DQ_SAMPLE_UNSIGNED && type->bits == 32;
-    if (type->kind == DQ_SAMPLE_FLOAT || type->kind == DQ_SAMPLE_BRAIN || (wide && whole)) return false;
+    if (wide && whole) return false;
     if (!whole && (output < K_TYPE_fp16 || output > K_TYPE_fp64)) return false;
     *u = (dqk_unpack){.type = *type, .output = output, .scale = 1, .scaled = wide};
+    if (dqk_is_float(type)) return true;
     if (group) {
         u->type =
             (dq_sample){.kind = DQ_SAMPLE_SIGNED, .bits = type->bits, .order = DQ_ORDER_MSB, .complex = 1};
@@ -164,6 +165,30 @@ void dqk_unpack_levels(dqk_unpack *u, const double *levels) {
         u->levels[c] = (float)levels[c];
     u->type.kind = DQ_SAMPLE_UNSIGNED; // levels are by code
     u->flip = 0;
+}
+
+dqk_packing dqk_unpack_packing(const dqk_unpack *u) {
+    const dq_sample *t = &u->type;
+    const bool whole = t->order == DQ_ORDER_BE || t->order == DQ_ORDER_LE;
+    dqk_packing p = {.bits = t->bits,
+                     .stride = whole ? t->container : t->bits,
+                     .flip = u->flip,
+                     .low_first = t->order == DQ_ORDER_LSB || t->order == DQ_ORDER_LE,
+                     .groups = t->kind == DQ_SAMPLE_BLOCK,
+                     .gev = t->order == DQ_ORDER_GEV,
+                     .swapped = t->complex == 2,
+                     .positive = t->kind == DQ_SAMPLE_UNSIGNED,
+                     .scaled = u->scaled,
+                     .scale = u->scale,
+                     .offset = u->offset};
+    // The value is in the container's low end: the last bits with BE, the first ones where the lowest is
+    // first.
+    if (whole && (t->order == DQ_ORDER_BE) != t->high) p.skip = p.stride - p.bits;
+    if (t->order >= DQ_ORDER_W16LE && t->order <= DQ_ORDER_W64LE)
+        p.mirror = (uint8_t)((2u << (t->order - DQ_ORDER_W16LE)) - 1);
+    if (t->order == DQ_ORDER_PAD32) p.padded = 32 / p.bits;
+    dq_sample_unit(t, &p.unit_bytes, &p.unit_elements);
+    return p;
 }
 
 // ---- integers ---------------------------------------------------------------------------------------------
@@ -265,43 +290,9 @@ static void words(const dqk_unpack *u, uint8_t *dst, const uint8_t *src, uint64_
 
 // ---- outputs ----------------------------------------------------------------------------------------------
 
-// Returns the nearest whole number, ties to even, of up to 2^51.
-static double whole_of(double d) { return d + 0x1.8p52 - 0x1.8p52; }
-
-static uint16_t fp16_of(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    if (size > 0x7f800000) return (uint16_t)(sign | 0x7e00);
-    if (size > 0x477fefff) return (uint16_t)(sign | 0x7c00); // 65520 and above
-    if (size < 0x38800000)                                   // subnormal: steps of 2^-24
-        return (uint16_t)(sign | (uint32_t)whole_of((f < 0 ? -f : f) * 16777216.0));
-    return (uint16_t)(sign | (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13);
-}
-
-static uint16_t bf16_of(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    if (f != f) return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-// Returns the integer nearest to f, ties to even, within the limits of a type; 0 for NaN.
-static int32_t nearest(double f, double least, double most) {
-    return f != f ? 0 : (int32_t)whole_of(f < least ? least : f > most ? most : f);
-}
-
 static void put(int output, uint8_t *dst, uint64_t i, float f) {
-    uint16_t half = output == K_TYPE_fp16   ? fp16_of(f)
-                    : output == K_TYPE_bf16 ? bf16_of(f)
-                                            : (uint16_t)(int16_t)nearest(f, -32768, 32767);
-    int32_t whole = nearest(f, INT32_MIN, INT32_MAX);
-    if (output == K_TYPE_int8)
-        dst[i] = (uint8_t)(int8_t)nearest(f, -128, 127);
-    else if (output == K_TYPE_int32)
-        memcpy(dst + 4 * i, &whole, 4);
-    else
-        memcpy(dst + 2 * i, &half, 2);
+    const uint32_t bits = k_float_as((uint32_t)output, f), size = k_bits_of((uint32_t)output) / 8;
+    memcpy(dst + size * i, &bits, size);
 }
 
 // Converts a tile of integers to doubles, whose scale is not rounded to fp32.
@@ -336,10 +327,7 @@ static void finish(const dqk_unpack *u, uint8_t *dst, const int32_t *v, uint64_t
         for (uint64_t i = 0; i < n; i++) {
             float f = u->levelled ? (u->levels[v[i] & (DQK_CODES - 1)] + (float)u->offset) * (float)u->scale
                                   : scaled(u, v[i]);
-            if (u->output == K_TYPE_fp32)
-                memcpy(dst + 4 * i, &f, 4);
-            else
-                put(u->output, dst, i, f);
+            put(u->output, dst, i, f);
         }
     }
 }
@@ -364,6 +352,10 @@ static void run(const dqk_unpack *u, uint8_t *dst, const uint8_t *src, uint64_t 
     uint32_t unit, elements;
     if (u->type.kind == DQ_SAMPLE_BLOCK) {
         groups(u, dst, src, n, level);
+        return;
+    }
+    if (dqk_is_float(&u->type)) {
+        dqk_floats_run(u, dst, src, n);
         return;
     }
     dq_sample_unit(&u->type, &unit, &elements);

@@ -21,7 +21,7 @@ typedef struct dqk_step {
 } dqk_step;
 
 // A conversion of packed samples. The value of an element is (v + offset) * scale, where v is its integer, or
-// levels[code]. In fp32 it is rounded after each operation; fp64 output is computed in fp64.
+// levels[code]. In fp32 it is rounded after each operation; fp64 output and input are computed in fp64.
 typedef struct dqk_unpack {
     dq_sample type;
     int32_t output;                               // a type of k_convert.h
@@ -34,13 +34,24 @@ typedef struct dqk_unpack {
     dqk_step step[DQK_STEPS];
 } dqk_unpack;
 
-// Fills in the constants for type and output. Returns false if there is no such conversion: blocks of floats,
-// or unsigned 32 bits to integers.
+// Returns whether elements are floating-point numbers.
+static inline bool dqk_is_float(const dq_sample *t) {
+    return t->kind == DQ_SAMPLE_FLOAT || t->kind == DQ_SAMPLE_BRAIN;
+}
+
+// Fills in the constants for type and output. Returns false if there is no such conversion: to bytes, or
+// unsigned 32 bits to integers.
 bool dqk_unpack_init(dqk_unpack *u, const dq_sample *type, int output);
 // Sets the scale and offset of the values; 1 and 0: none.
 void dqk_unpack_scale(dqk_unpack *u, double scale, double offset);
 // Sets the value of each code, 2^bits of them; at most 8 bits.
 void dqk_unpack_levels(dqk_unpack *u, const double *levels);
+
+// Converts floating-point elements as dqk_unpack_run.
+void dqk_floats_run(const dqk_unpack *u, uint8_t *restrict dst, const uint8_t *restrict src, uint64_t n);
+
+// Returns what lists of the conversion need (dqk_packed), without the address of its levels.
+dqk_packing dqk_unpack_packing(const dqk_unpack *u);
 
 // Converts n elements of src to dst. Neither needs alignment; they must not overlap. It reads only the bytes
 // of these elements. Blocks must be whole.

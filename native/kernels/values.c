@@ -2,7 +2,6 @@
 #include "kernels/k_convert.h"
 #include "kernels/unpack.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { TILE = 960 }; // elements per pass, whole units of every type
@@ -30,46 +29,10 @@ uint64_t dq_sample_bytes(const dq_sample *t, uint64_t n) {
     return all + (is_stream(t) ? (rest * t->bits + 7) / 8 : bytes);
 }
 
-// ---- floating-point numbers -------------------------------------------------------------------------------
-
-// Returns the value of an fp16.
-static double half_of(uint32_t code) {
-    uint32_t power = code >> 10 & 31, part = code & 1023;
-    double size = power == 31  ? (part ? NAN : INFINITY)
-                  : power == 0 ? ldexp(part, -24)
-                               : ldexp(part + 1024, (int)power - 25);
-    return code >> 15 ? -size : size;
-}
-
-// Returns the value of a floating-point element of whole bytes.
-static double float_of(const dq_sample *t, const uint8_t *src) {
-    uint64_t code = 0;
-    uint32_t n = t->bits / 8u, word;
-    for (uint32_t k = 0; k < n; k++)
-        code = code << 8 | src[t->order == DQ_ORDER_LE ? n - 1 - k : k];
-    float single;
-    double wide;
-    if (t->bits == 64) {
-        memcpy(&wide, &code, sizeof wide);
-        return wide;
-    }
-    if (t->bits == 16 && t->kind == DQ_SAMPLE_FLOAT) return half_of((uint32_t)code);
-    word = (uint32_t)(t->bits == 16 ? code << 16 : code);
-    memcpy(&single, &word, sizeof single);
-    return single;
-}
-
 // ---- values and codes -------------------------------------------------------------------------------------
 
 void dq_sample_values(const dq_sample *t, double scale, double offset, const double *levels,
                       const uint8_t *src, uint64_t n, double *out) {
-    if (t->kind == DQ_SAMPLE_FLOAT || t->kind == DQ_SAMPLE_BRAIN) {
-        for (uint64_t i = 0; i < n; i++) {
-            uint64_t at = t->complex == 2 ? i ^ 1 : i;
-            out[i] = (float_of(t, src + at * t->bits / 8) + offset) * scale;
-        }
-        return;
-    }
     dqk_unpack u;
     dqk_unpack_init(&u, t, K_TYPE_fp64);
     dqk_unpack_scale(&u, scale, offset);

@@ -71,20 +71,22 @@ static dq_sample sample_of(const dq_data_types *t) {
 
 static int find_packed(const dq_data_types *t, dqi_convert *out, const char *what, dq_diag *diag) {
     const dq_sample *s = &t->sample;
-    const int negative = s->bits - (s->kind == DQ_SAMPLE_UNSIGNED ? 0 : 1);
     dq_sample_write(s, out->input);
     if (!dqk_unpack_init(&out->unpack, s, t->output))
-        return dqi_fail(diag, DQ_INVALID_PARAMETER,
-                        "%s: no conversion of %s to %s: integers of up to 32 bits and bfp become fp16, bf16, "
-                        "fp32, fp64, int32, int16 or int8, and u32 a float",
-                        what, out->input, dq_dtype_name(t->output));
+        return dqi_fail(
+            diag, DQ_INVALID_PARAMETER,
+            "%s: no conversion of %s to %s: samples become fp16, bf16, fp32, fp64, int32, int16 or "
+            "int8, and u32 a float",
+            what, out->input, dq_dtype_name(t->output));
     if (t->levels && (s->bits > 8 || s->kind == DQ_SAMPLE_BLOCK))
         return dqi_fail(diag, DQ_INVALID_PARAMETER, "%s: levels are for types of up to 8 bits, not for %s",
                         what, out->input);
-    double scale = t->full_scale ? ldexp(1, -negative) : t->scale == 0 ? 1 : t->scale;
+    const int bits = dqk_is_float(s) ? 0 : s->bits - (s->kind != DQ_SAMPLE_UNSIGNED);
+    double scale = t->full_scale ? ldexp(1, -bits) : t->scale == 0 ? 1 : t->scale;
     dqk_unpack_scale(&out->unpack, scale, t->offset);
     if (t->levels) dqk_unpack_levels(&out->unpack, t->levels);
     out->packed = true;
+    out->conversion = dqk_is_float(s) ? 0 : dqk_packed(t->output);
     dq_sample_unit(s, &out->bytes, &out->elements);
     out->out_bytes = types[t->output].bits / 8u;
     return DQ_OK;
@@ -123,10 +125,8 @@ int dqi_convert_find(const dq_data_types *of, dqi_convert *out, const char *what
 }
 
 int dqi_convert_by_gpu(const dqi_convert *c, const char *what, dq_diag *diag) {
-    if (!c->packed) return DQ_OK;
-    return dqi_fail(
-        diag, DQ_NOT_SUPPORTED,
-        "%s: a GPU converts int4, int8, int16 and int32, without scale, offset or levels, to fp16, "
-        "bf16, fp32, fp64, int32 or int8, and not %s: hint: a host region",
-        what, c->input);
+    if (!c->packed || c->conversion) return DQ_OK;
+    return dqi_fail(diag, DQ_NOT_SUPPORTED,
+                    "%s: a GPU does not convert floating-point samples such as %s: hint: a host region", what,
+                    c->input);
 }

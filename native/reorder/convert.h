@@ -11,8 +11,8 @@
 // A conversion of payloads.
 typedef struct dqi_convert {
     dqk_convert_fn *fn;         // NULL: plain copy, or packed
-    bool packed;                // by unpack; no GPU has it
-    uint32_t conversion;        // number among the kernels; 0: plain copy, or packed
+    bool packed;                // by unpack
+    uint32_t conversion;        // number among the kernels; 0: plain copy, or no GPU has it
     uint32_t bytes, elements;   // of the smallest payload of whole elements; bytes: 1 and 1
     uint32_t out_bytes;         // of an element
     char input[DQ_SAMPLE_NAME]; // name of the input's type
@@ -30,6 +30,11 @@ dqk_convert_fn *dqi_convert_at(uint32_t level, const dq_data_types *types);
 
 // Whether payloads are converted, not copied.
 static inline bool dqi_converts(const dqi_convert *c) { return c->fn || c->packed; }
+
+// Returns what a GPU needs of a packed conversion; NULL: it is not packed.
+static inline const dqk_unpack *dqi_convert_packed(const dqi_convert *c) {
+    return c->packed ? &c->unpack : NULL;
+}
 
 // Computes the number of elements of n bytes of payload; the rest of an incomplete unit is ignored.
 static inline uint64_t dqi_convert_elements(const dqi_convert *c, uint32_t n) {

@@ -31,6 +31,7 @@ static int new_mover(dqi_reorder *r, const char *name, dqi_mover **out, dq_diag 
     bool runs = dqi_reorder_gpu_timed(r);
     const dqi_mover_conf conf = {.gpu = r->base.gpu,
                                  .conversion = r->convert.conversion,
+                                 .packed = dqi_convert_packed(&r->convert),
                                  .bytes = DQI_LIST_BYTES,
                                  .delay_ns = runs ? DQI_LIST_LAZY_NS : 0,
                                  .ran = runs ? &r->ran : NULL};

@@ -287,8 +287,11 @@ static int use_gpu(copier *c, int32_t number, const char *name, dq_diag *diag) {
     if (err != DQ_OK) return err;
     c->gpu = dqi_cuda_use(c->conf.region->session, number, what, diag);
     if (!c->gpu) return DQ_NOT_SUPPORTED;
-    const dqi_mover_conf conf = {
-        .gpu = c->gpu, .conversion = c->convert.conversion, .bytes = DQI_LIST_BYTES, .delay_ns = DQI_LIST_NS};
+    const dqi_mover_conf conf = {.gpu = c->gpu,
+                                 .conversion = c->convert.conversion,
+                                 .packed = dqi_convert_packed(&c->convert),
+                                 .bytes = DQI_LIST_BYTES,
+                                 .delay_ns = DQI_LIST_NS};
     return dqi_mover_new(&conf, what, &c->mover, diag);
 }
 

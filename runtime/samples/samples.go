@@ -4,9 +4,7 @@
 package samples
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -16,11 +14,9 @@ import (
 // Type is a type of samples.
 type Type struct {
 	sample   native.Sample
-	unpack   *native.Unpacker // nil: floating-point numbers
-	bytes    int              // of a unit
+	unpack   *native.Unpacker
+	bytes    int // of a unit
 	elements int
-	float    func(b []byte) float64
-	swapped  bool // of floating-point numbers: the imaginary part is first
 }
 
 // Parse returns the type of that name or alias. The error has the nearest valid name.
@@ -29,17 +25,8 @@ func Parse(name string) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Type{sample: s}
+	t := &Type{sample: s, unpack: s.Unpacker()}
 	t.bytes, t.elements = s.Unit()
-	if unpack, ok := s.Unpacker(); ok {
-		t.unpack = unpack
-		return t, nil
-	}
-	big, brain, ok := s.Float()
-	if !ok {
-		return nil, fmt.Errorf("cannot read samples of type %s as numbers", s)
-	}
-	t.swapped, t.float = s.Swapped(), floats(s.Bits(), big, brain)
 	return t, nil
 }
 
@@ -73,55 +60,6 @@ func (t *Type) Append(dst []float32, payload []byte) ([]float32, error) {
 	if n == 0 {
 		return dst, nil
 	}
-	if t.unpack != nil {
-		t.unpack.Run(dst[at:], payload)
-		return dst, nil
-	}
-	each := t.sample.Bits() / 8
-	for i := range n {
-		to := at + i
-		if t.swapped {
-			to = at + (i ^ 1)
-		}
-		dst[to] = float32(t.float(payload[i*each:]))
-	}
+	t.unpack.Run(dst[at:], payload)
 	return dst, nil
-}
-
-// floats returns the function that reads a floating-point number.
-func floats(bits int, big, brain bool) func(b []byte) float64 {
-	var order binary.ByteOrder = binary.LittleEndian
-	if big {
-		order = binary.BigEndian
-	}
-	switch {
-	case brain:
-		return func(b []byte) float64 { return float64(math.Float32frombits(uint32(order.Uint16(b)) << 16)) }
-	case bits == 16:
-		return func(b []byte) float64 { return half(order.Uint16(b)) }
-	case bits == 32:
-		return func(b []byte) float64 { return float64(math.Float32frombits(order.Uint32(b))) }
-	}
-	return func(b []byte) float64 { return math.Float64frombits(order.Uint64(b)) }
-}
-
-// half returns the value of an IEEE 754 number of 16 bits.
-func half(u uint16) float64 {
-	exponent, fraction := int(u>>10&31), float64(u&1023)
-	v := 0.0
-	switch exponent {
-	case 0:
-		v = math.Ldexp(fraction, -24)
-	case 31:
-		v = math.Inf(1)
-		if fraction != 0 {
-			v = math.NaN()
-		}
-	default:
-		v = math.Ldexp(fraction+1024, exponent-25)
-	}
-	if u>>15 != 0 {
-		v = -v
-	}
-	return v
 }

@@ -41,7 +41,7 @@ func onStandIn(t *testing.T, program, settings string, args ...string) (cmd *exe
 func TestBenchGPULoops(t *testing.T) {
 	for loop, names := range map[string]string{
 		"gpu-reorder": "copy 1024x1024 4096x1024 8192x1024 1024x16384 4096x16384 8192x16384",
-		"gpu-convert": "copy int16_fp32 int8_fp32 int4_fp16",
+		"gpu-convert": "copy int16_fp32 int8_fp32 int4_fp16 i12_fp32 u12.lsb_int16 o4_fp16",
 		"gpu-gather":  "copy 1024 4096 8192 stage_1024 stage_4096 stage_8192 plan_ns_1024 plan_ns_4096 plan_ns_8192",
 	} {
 		t.Run(loop, func(t *testing.T) {
@@ -80,9 +80,9 @@ func TestBenchGPUCases(t *testing.T) {
 	if c.Value <= 0 || c.PeerValue <= 0 || c.Ratio <= 0 || c.Figures["gb_8192x16384"] != c.Value || c.Figures["share_1024x1024"] <= 0 {
 		t.Errorf("%s", out)
 	}
-	cmd = exec.Command(harness.Built(t), "bench", "gpu_reorder", "gpu_convert", "gpu_gather", "--json")
+	cmd = exec.Command(harness.Built(t), "bench", "gpu_reorder", "gpu_convert", "gpu_convert_12", "gpu_gather", "--json")
 	cmd.Env = append(os.Environ(), "DAQIRI_CUDA=/nowhere/libcuda.so")
-	if out, err = cmd.Output(); err != nil || json.Unmarshal(out, &report) != nil || len(report.Cases) != 3 {
+	if out, err = cmd.Output(); err != nil || json.Unmarshal(out, &report) != nil || len(report.Cases) != 4 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, c := range report.Cases {

@@ -11,7 +11,7 @@
 #define K_TYPE_int16_swapped            K_TYPE_int16
 #define K_TYPE_int32_swapped            K_TYPE_int32
 static const k_types body_types[] = {BODY_TYPES(bytes, bytes, ) K_OUTPUTS(BODY_TYPES, int4, )
-                                         K_WHOLE_BYTES(BODY_TYPES, )};
+                                         K_WHOLE_BYTES(BODY_TYPES, ) K_PACKED_OUTPUTS(BODY_TYPES, )};
 
 // Does a list as a launch of so many warps.
 static inline void bodies_run(const dqk_list *l, uint32_t warps) {

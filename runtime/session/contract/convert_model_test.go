@@ -9,7 +9,7 @@ import (
 
 // A slow model of conversions: a small float is the nearest of two neighbors.
 
-var elementBits = map[string]int{"int4": 4, "int8": 8, "int16": 16, "int32": 32}
+var elementBits = map[string]int{"int4": 4, "int8": 8, "int16": 16, "int32": 32, "o4": 4, "u12/16le": 16}
 
 // elementOf returns element i of a payload.
 func elementOf(d *session.DataTypes, p []byte, i int) int64 {
@@ -29,6 +29,10 @@ func elementOf(d *session.DataTypes, p []byte, i int) int64 {
 		return half
 	case "int8":
 		return int64(int8(p[i]))
+	case "o4":
+		return int64(p[i/2]>>(4-i%2*4)&15) - 8
+	case "u12/16le":
+		return int64(binary.LittleEndian.Uint16(p[2*i:]) & 0xfff)
 	case "int16":
 		return int64(int16(order.Uint16(p[2*i:])))
 	}
@@ -72,6 +76,8 @@ func appendElement(d *session.DataTypes, out []byte, v int64) []byte {
 	switch d.Output {
 	case "int8":
 		return append(out, byte(min(max(v, -128), 127)))
+	case "int16":
+		return binary.NativeEndian.AppendUint16(out, uint16(min(max(v, -32768), 32767)))
 	case "int32":
 		return binary.NativeEndian.AppendUint32(out, uint32(v))
 	case "fp16":
@@ -79,7 +85,11 @@ func appendElement(d *session.DataTypes, out []byte, v int64) []byte {
 	case "bf16":
 		return binary.NativeEndian.AppendUint16(out, sign|nearest(math.Abs(f), 0x7f80, brain))
 	case "fp32":
-		return binary.NativeEndian.AppendUint32(out, math.Float32bits(float32(v)))
+		f := float32(v)
+		if d.Scale != 0 {
+			f = (f + float32(d.Offset)) * float32(d.Scale)
+		}
+		return binary.NativeEndian.AppendUint32(out, math.Float32bits(f))
 	}
 	return binary.NativeEndian.AppendUint64(out, math.Float64bits(float64(v)))
 }

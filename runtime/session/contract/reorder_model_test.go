@@ -69,10 +69,11 @@ func reorderCases() []reorderCase {
 			all = append(all, c)
 		}
 	}
-	for i, d := range []session.DataTypes{{Input: "int16", Output: "fp32", Network: true}, {Input: "int4", Output: "fp16", Network: false}, {Input: "int32", Output: "bf16", Network: true}, {Input: "int16", Output: "fp64", Network: false},
+	for i, d := range []session.DataTypes{{Input: "int16", Output: "fp32", Network: true}, {Input: "u12/16le", Output: "fp32", Scale: 0.3, Offset: -1000.5},
+		{Input: "o4", Output: "int16"}, {Input: "int4", Output: "fp16", Network: false}, {Input: "int32", Output: "bf16", Network: true}, {Input: "int16", Output: "fp64", Network: false},
 		{Input: "int8", Output: "int32", Network: true}, {Input: "int32", Output: "fp16", Network: false}, {Input: "int32", Output: "int8", Network: true}, {Input: "int32", Output: "int32", Network: false}} {
 		all = append(all, reorderCase{name: d.Input + " to " + d.Output, bits: 16, per: 16, window: 4, start: 65000, loss: "0.01", dup: 0.01,
-			displaced: 20, unequal: i < 4, data: &d})
+			displaced: 20, unequal: i < 6, data: &d})
 	}
 	return append(all,
 		reorderCase{name: "not a power of two", bits: 16, per: 100, window: 3, start: 65001, loss: "0.01", dup: 0.01, displaced: 50},

@@ -20,6 +20,8 @@ bool fake_translate(const dqk_list *in, dqk_list *out) {
         ok = ok && m[i].dst && (m[i].what == DQK_FILL || m[i].src);
     }
     if (in->ticket) out->ticket = (uintptr_t)fake_reach(in->ticket, 8);
+    if (in->packing.levels) out->packing.levels = (uintptr_t)fake_reach(in->packing.levels, 4);
     if (in->done) out->done = (uintptr_t)fake_reach(in->done, 4);
+    ok = ok && (!in->packing.levels || out->packing.levels);
     return ok && (!in->ticket || (out->ticket && out->done));
 }

@@ -132,7 +132,7 @@ func (s *suite) unpackOne(name string) error {
 
 // all runs the steps, the quick ones first: what a machine is, what a GPU computes, then how fast.
 func (s *suite) all(short bool) {
-	every, seconds, cases := "3", "0", []string{"gpu_reorder", "gpu_convert", "gpu_gather", "gpu_write", "gpu_pipeline"}
+	every, seconds, cases := "3", "0", []string{"gpu_reorder", "gpu_convert", "gpu_convert_12", "gpu_gather", "gpu_write", "gpu_pipeline"}
 	if short {
 		every, seconds, cases = "37", "0.1", cases[:1]
 	}

@@ -39,8 +39,13 @@ static void list_of(const model_kind *c, uint32_t len, uint32_t most, uint64_t s
         if (moves[i].what != DQK_FILL) moves[i].src += (uintptr_t)src;
     }
     uint32_t parts = seed % 2 ? 3 : dqk_parts(len);
-    dqk_list l = {(uintptr_t)moves, (uintptr_t)&ticket,    seed + 1, 0, n, parts,
-                  c->number,        (uint32_t)seed / 2 % 2};
+    dqk_list l = {.moves = (uintptr_t)moves,
+                  .ticket = (uintptr_t)&ticket,
+                  .value = seed + 1,
+                  .n = n,
+                  .parts = parts,
+                  .conversion = c->number,
+                  .far = (uint32_t)seed / 2 % 2};
     memset(got, MODEL_POISON, covers);
     bodies_run(&l, 1 + (uint32_t)seed % 40);
     compare(c, "kernel", covers, len, parts);

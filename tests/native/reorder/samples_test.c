@@ -413,6 +413,51 @@ static void scales(void) {
     IS(one("i8", DQ_DTYPE_BF16, 0.5, 0, 0, "\x01"), 0x3f00);
 }
 
+// Floating-point elements: NaN stays NaN and is 0 as an integer, infinities stay or end at the limits.
+static void floats(void) {
+    static const double inf = INFINITY;
+    IS(one("f32be", DQ_DTYPE_FP32, 0, 0, 0, "\xc0\x20\0\0"), -2.5);
+    IS(one("f32le", DQ_DTYPE_FP64, 0.1, 1, 0, "\0\0\x20\xc0"), -1.5 * 0.1);
+    IS(one("f64be", DQ_DTYPE_FP32, 2, 0, 1, "\x40\x09\x21\xfb\x54\x44\x2d\x18"), (float)0x1.921fb54442d18p+1);
+    IS(one("f64le", DQ_DTYPE_INT16, 1e4, 0, 0, "\x18\x2d\x44\x54\xfb\x21\x09\x40"), 31416);
+    IS(one("f64be", DQ_DTYPE_FP64, 1, 16777216, 0, "\x3f\xf0\0\0\0\0\0\0"), 16777217); // not in fp32
+    IS(one("f16be", DQ_DTYPE_FP32, 0, 0, 0, "\x80\x01"), -0x1p-24);
+    IS(one("f16le", DQ_DTYPE_FP32, 0, 0, 0, "\xff\x7b"), 65504);
+    IS(one("f16be", DQ_DTYPE_FP16, 0, 0, 0, "\x03\xff"), 0x03ff); // subnormal
+    IS(one("bf16be", DQ_DTYPE_FP32, 0, 0, 0, "\xbf\x80"), -1);
+    IS(one("bf16le", DQ_DTYPE_BF16, 0, 0, 0, "\x80\xbf"), 0xbf80);
+    IS(one("qf32be", DQ_DTYPE_INT8, 1, 0, 0, "\x3f\x80\0\0\x40\x20\0\0"), 2); // 2.5 is first: ties to even
+    IS(one("f32be", DQ_DTYPE_INT8, 1, 0, 0, "\x43\0\0\0"), 127);
+    IS(one("f32be", DQ_DTYPE_INT8, 0, 0, 0, "\x7f\xc0\0\0"), 0);
+    IS(one("f16be", DQ_DTYPE_INT16, 0, 0, 0, "\xfc\x00"), -32768);
+    IS(one("f64be", DQ_DTYPE_INT16, 0, 0, 0, "\x7f\xf0\0\0\0\0\0\0"), 32767);
+    DQ_CHECK(isnan(one("f32be", DQ_DTYPE_FP32, 3, 1, 0, "\x7f\xc0\0\0")));
+    DQ_CHECK(isnan(one("f16le", DQ_DTYPE_FP32, 0, 0, 0, "\x01\x7c")));
+    DQ_CHECK(one("f32be", DQ_DTYPE_FP32, -1, 0, 0, "\x7f\x80\0\0") == -inf);
+    DQ_CHECK(one("f16be", DQ_DTYPE_FP64, 0, 0, 0, "\x7c\x00") == inf);
+    DQ_CHECK(one("f64be", DQ_DTYPE_FP32, 0, 0, 0, "\x7e\x37\xe4\x3c\x88\0\x75\x9c") == inf); // 1e300
+    IS(one("f32be", DQ_DTYPE_FP16, 0, 0, 0, "\x7f\xc0\0\0"), 0x7e00);
+    IS(one("f32be", DQ_DTYPE_BF16, 0, 0, 0, "\xff\x80\0\0"), 0xff80);
+}
+
+// Every number of 16 bits, as what it is by definition.
+static void halves(void) {
+    const dqi_convert c = conversion("f16be", DQ_DTYPE_FP32);
+    for (uint32_t code = 0; code < 65536; code++) {
+        const uint8_t src[] = {(uint8_t)(code >> 8), (uint8_t)code};
+        uint32_t power = code >> 10 & 31, part = code & 1023;
+        double want = power == 31  ? (part ? NAN : INFINITY)
+                      : power == 0 ? ldexp(part, -24)
+                                   : ldexp(part + 1024, (int)power - 25);
+        float got;
+        dqi_convert_bytes(&c, (uint8_t *)&got, src, 2);
+        if (code >> 15) want = -want;
+        if ((isnan(got) && isnan(want)) || ((double)got == want && !signbit(got) == !signbit(want))) continue;
+        DQ_EQ(code, 0x10000);
+        return;
+    }
+}
+
 static void refused(dq_data_types t, const char *why) {
     dqi_convert c;
     dq_diag d = {{0}};
@@ -422,8 +467,8 @@ static void refused(dq_data_types t, const char *why) {
 
 static void refusals(void) {
     static const double levels[256];
-    refused((dq_data_types){.sample = type_of("f32be"), .output = DQ_DTYPE_FP32},
-            "no conversion of f32be to fp32");
+    refused((dq_data_types){.sample = type_of("f32be"), .output = DQ_DTYPE_BYTES},
+            "no conversion of f32be to bytes");
     refused((dq_data_types){.sample = type_of("u32le"), .output = DQ_DTYPE_INT32}, "u32 a float");
     refused((dq_data_types){.sample = type_of("i8"), .output = DQ_DTYPE_BYTES}, "no conversion of");
     refused((dq_data_types){.sample = type_of("i10"), .output = DQ_DTYPE_FP32, .levels = levels},
@@ -431,6 +476,9 @@ static void refusals(void) {
     dqi_convert c = conversion("i8", DQ_DTYPE_FP32);
     DQ_EQ(dqi_convert_by_gpu(&c, "test", NULL), DQ_OK);
     c = conversion("o8", DQ_DTYPE_FP32);
+    DQ_EQ(dqi_convert_by_gpu(&c, "test", NULL), DQ_OK);
+    DQ_EQ(c.conversion, dqk_packed(DQ_DTYPE_FP32));
+    c = conversion("f32be", DQ_DTYPE_FP32);
     DQ_EQ(dqi_convert_by_gpu(&c, "test", NULL), DQ_NOT_SUPPORTED);
 }
 
@@ -508,6 +556,8 @@ int main(int argc, char **argv) {
     DQ_RUN(every_tone);
     DQ_RUN(outputs);
     DQ_RUN(scales);
+    DQ_RUN(floats);
+    DQ_RUN(halves);
     DQ_RUN(refusals);
     DQ_RUN(sizes);
     return dq_done();

@@ -297,6 +297,7 @@ static cu_result launch(const dq_baseline_gpu *g, const lists *l, uint32_t set) 
                     .parts = dqk_list_parts(l->job->payload, l->convert.conversion),
                     .conversion = l->convert.conversion,
                     .far = (uint32_t)l->job->host};
+    if (l->convert.packed) arg.packing = dqk_unpack_packing(&l->convert.unpack);
     return g->gpu->cu->launch(l->kernel, dqk_blocks(&arg, (uint32_t)g->gpu->info.multiprocessors), 1, 1,
                               DQK_THREADS, 1, 1, 0, g->stream, (void *[]){&arg}, NULL);
 }

@@ -102,14 +102,17 @@ func RunGPUReorder(length time.Duration) (Rates, error) {
 	return timedOnGPU(false, length, jobs)
 }
 
-// RunGPUConvert times conversions of packets of 4096 bytes that lie on the GPU, by input: int16 has its highest byte first.
+// RunGPUConvert times conversions of packets that lie on the GPU, by input: int16 has its highest byte first. Payloads have 4096 bytes, those
+// of packed 12-bit elements 4092, which are whole units.
 func RunGPUConvert(length time.Duration) (Rates, error) {
 	jobs := map[string]gpuJob{}
 	for _, c := range []struct {
 		from, to string
 		network  bool
-	}{{"int16", "fp32", true}, {"int8", "fp32", false}, {"int4", "fp16", false}} {
-		jobs[c.from+"_"+c.to] = gpuJob{payload: 4096, packets: 16384, types: dataTypes(c.from, c.to, c.network)}
+		payload  int
+	}{{"int16", "fp32", true, 4096}, {"int8", "fp32", false, 4096}, {"int4", "fp16", false, 4096},
+		{"i12", "fp32", false, 4092}, {"u12.lsb", "int16", false, 4092}, {"o4", "fp16", false, 4096}} {
+		jobs[c.from+"_"+c.to] = gpuJob{payload: c.payload, packets: 16384, types: dataTypes(c.from, c.to, c.network)}
 	}
 	return timedOnGPU(false, length, jobs)
 }

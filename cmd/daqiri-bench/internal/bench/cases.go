@@ -72,6 +72,7 @@ var Cases = []Case{
 	{"convert_12", "packed 12-bit elements to fp32, from memory to memory, in pieces of 8 KiB", perCPUSecond, false, 10, runConvert12},
 	{"gpu_reorder", "payloads put in order in a GPU's memory: 8192 bytes, 16384 packets a list; of 1024 and 4096, and 1024 a list, too", gpuRate, false, 5, gpuReorder.run},
 	{"gpu_convert", "the same with int16 of the network's order to fp32, of 4096 bytes; int8 to fp32 and int4 to fp16, too", gpuRate, false, 5, gpuConvert.run},
+	{"gpu_convert_12", "the same with packed 12-bit elements to fp32, of 4092 bytes; those of Mono12p to int16 and offset binary of 4 bits to fp16, too", gpuRate, false, 5, gpuConvert12.run},
 	{"gpu_gather", "payloads from pinned memory into a GPU's by a reorder stage, on one thread, and by its kernel alone; and what a packet's plan takes", gpuRate, false, 10, gpuGather.run},
 	{"gpu_write", "blocks of 4 MiB that a GPU put in order, from its memory into a file", "GB/s", false, 10, runGPUWrite},
 	{"gpu_pipeline", "datagrams over loopback, put in order in a GPU's memory as fp32, then a kernel of the script (or --workload); and how soon its handler has a block (needs NVRTC)", "Gbit/s", false, 30, runGPUPipeline},

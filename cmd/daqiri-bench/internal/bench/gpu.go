@@ -23,14 +23,15 @@ var (
 		names: []string{"8192x16384", "4096x16384", "1024x16384", "8192x1024", "4096x1024", "1024x1024"}}
 	gpuConvert = gpuCase{loop: "gpu-convert", peer: "what the GPU's copy within its memory allows: as many bytes read and written",
 		names: []string{"int16_fp32", "int8_fp32", "int4_fp16"}, ceiling: trafficBound}
-	gpuGather = gpuCase{loop: "gpu-gather", peer: "the GPU's copy from pinned memory of the host",
+	gpuConvert12 = gpuCase{loop: gpuConvert.loop, peer: gpuConvert.peer, names: []string{"i12_fp32", "u12.lsb_int16", "o4_fp16"}, ceiling: trafficBound}
+	gpuGather    = gpuCase{loop: "gpu-gather", peer: "the GPU's copy from pinned memory of the host",
 		names: []string{"stage_8192", "stage_4096", "stage_1024", "8192", "4096", "1024"},
 		also:  []string{"plan_ns_8192", "plan_ns_4096", "plan_ns_1024"}}
 )
 
 // trafficBound is the bytes of input of a conversion, where a copy reads and writes as many as it does.
 func trafficBound(name string, copied float64) float64 {
-	wider := map[string]float64{"int16_fp32": 2, "int8_fp32": 4, "int4_fp16": 4}
+	wider := map[string]float64{"int16_fp32": 2, "int8_fp32": 4, "int4_fp16": 4, "i12_fp32": 32. / 12, "u12.lsb_int16": 16. / 12, "o4_fp16": 4}
 	return 2 * copied / (1 + wider[name])
 }
 
