@@ -1,4 +1,8 @@
 -- VDIF frames of VLBI stations, with the header of 32 bytes and the legacy one of 16.
+-- Seconds since 1970: 10957 days until 2000, then half years, the second of which begins on day 181 or 182. The header lacks the frames per second, so
+-- only the first frame of a second has a time: for others this divides by 0.
+local time = "((10957 + epoch // 2 * 365 + (epoch // 2 + 3) // 4 + epoch % 2 * (181 + (3 - epoch // 2 % 4) // 3)) * 86400 + seconds) / ((16777215 - frame) // 16777215)"
+
 return {
   name = "vdif",
   title = "VDIF frames",
@@ -10,7 +14,7 @@ return {
   payload = "frame_length * 8 - header_bytes",
   -- Codes of 4 and 8 bits have no scale in the frame. Readers divide 4 bits by 2.95 and take (code - 127.5) / 35.5 of 8 bits.
   samples = { type = { of = "bits_minus_1", [0] = "o1.lsb", [1] = "o2.lsb", [3] = "o4.lsb", [7] = "o8", [15] = "o16le", [31] = "o32le" }, complex = "complex",
-    levels = "vlbi", shape = { "*", "1 << log2_channels" } },
+    levels = "vlbi", shape = { "*", "1 << log2_channels" }, time = time },
   { "seconds", 30, "since the reference epoch", unit = "s" },
   { "legacy", 1, "the header has 16 bytes" },
   { "invalid", 1, "the data are not valid" },

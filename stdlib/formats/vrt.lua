@@ -8,7 +8,8 @@ return {
   data = "packet_type < 2",
   udp_port = 4991,
   payload = "packet_words * 4 - header_bytes - has_trailer * 4",
-  samples = { type = { from = "vrt-context" } },
+  -- A time is known where it is UTC with picoseconds (tsi 1, tsf 2): otherwise this divides by 0.
+  samples = { type = { from = "vrt-context" }, time = "(integer_time + fractional_time * 1e-12) / (tsi % 2 * (1 - tsi // 2) * (tsf // 2) * (1 - tsf % 2))" },
   { "packet_type", 4, values = { [0] = "data", [1] = "data_with_stream_id", [2] = "extension_data", [3] = "extension_data_with_stream_id",
     [4] = "context", [5] = "extension_context", [6] = "command", [7] = "extension_command" } },
   { "has_class_id", 1 },

@@ -64,9 +64,9 @@ end
 local D = "\18\52\86\120\154\188\222\240" -- 12 34 56 78 9a bc de f0
 golden("vdif", { encoded("vdif", { bits_minus_1 = 1, log2_channels = 1, payload = "\27\165" .. ("\0"):rep(6) }), encoded("vdif", { bits_minus_1 = 6, payload = D }),
   encoded("vdif", { bits_minus_1 = 1, invalid = 1, payload = D }) },
-  { type = "o2.lsb", numbers = "3.3165 1 -1 -3.3165 -1 -1 1 1" .. (" -3.3165"):rep(24), shape = "16x2", raw = 1 })
-golden("vdif", { encoded("vdif", { bits_minus_1 = 7, complex = 1, payload = D }) }, { type = "co8", numbers = "-110-76i -42-8i 26+60i 94+112i", shape = "4x1" })
-golden("vdif", { encoded("vdif", { bits_minus_1 = 0, legacy = 1, payload = D }) }, { type = "o1.lsb", shape = "64x1", numbers =
+  { type = "o2.lsb", numbers = "3.3165 1 -1 -3.3165 -1 -1 1 1" .. (" -3.3165"):rep(24), shape = "16x2", raw = 1, time = 946684800 })
+golden("vdif", { encoded("vdif", { bits_minus_1 = 7, complex = 1, payload = D }) }, { type = "co8", numbers = "-110-76i -42-8i 26+60i 94+112i", shape = "4x1", time = 946684800 })
+golden("vdif", { encoded("vdif", { bits_minus_1 = 0, legacy = 1, payload = D }) }, { type = "o1.lsb", shape = "64x1", time = 946684800, numbers =
   "-1 1 -1 -1 1 -1 -1 -1 -1 -1 1 -1 1 1 -1 -1 -1 1 1 -1 1 -1 1 -1 -1 -1 -1 1 1 1 1 -1 -1 1 -1 1 1 -1 -1 1 -1 -1 1 1 1 1 -1 1 -1 1 1 1 1 -1 1 1 -1 -1 -1 -1 1 1 1 1" })
 golden("ata-snap", { encoded("ata-snap", { snap_version = 128, snap_type = 1, n_chans = 2, payload = D }), encoded("ata-snap", { snap_version = 128, snap_type = 2, payload = D }) },
   { type = "ci4", numbers = "1+2i 3+4i 5+6i 7-8i -7-6i -5-4i -3-2i -1+0i", shape = "2x2x2", raw = 1 })
@@ -86,6 +86,19 @@ local context = encoded("vrt-context", { stream_id = 7, indicators = 0x08208000,
   packing_field_size = 11, item_size = 11 })
 local function data(stream) return encoded("vrt", { packet_type = "data_with_stream_id", stream_id = stream, payload = D .. "\15\30\45\60" }) end
 golden("vrt", { context, data(7), data(8) }, { type = "ci12", numbers = "291+1110i 1929-1348i -529+15i 482-708i", rate = 256, frequency = 1000, raw = 1 })
+local timed = { packet_type = "data_with_stream_id", stream_id = 7, tsi = "utc", tsf = "picoseconds", integer_time = 1700000000, fractional_time = 5e11,
+  payload = D .. "\15\30\45\60" }
+local function at(changes, time)
+  for k, v in pairs(changes) do timed[k] = v end
+  golden("vrt", { encoded("vrt", timed), context }, { options = { type = "ci12", packet = 1 }, type = "ci12", numbers = "291+1110i 1929-1348i -529+15i 482-708i", time = time })
+end
+at({}, 1700000000.5)
+at({ tsi = "gps" }, nil) -- another epoch
+at({ tsi = "utc", tsf = "sample_count" }, nil)
+golden("vdif", { encoded("vdif", { epoch = 49, seconds = 100, bits_minus_1 = 7, payload = D }) }, -- the second half of 2024
+  { type = "o8", numbers = "-110 -76 -42 -8 26 60 94 112", shape = "8x1", time = 1719792100 })
+golden("vdif", { encoded("vdif", { epoch = 49, seconds = 100, frame = 1, bits_minus_1 = 7, payload = D }) },
+  { type = "o8", numbers = "-110 -76 -42 -8 26 60 94 112", shape = "8x1" })
 golden("vrt", { encoded("vrt-context", { stream_id = 7, indicators = 0x8000, packing_method = 1, item_size = 11, packing_field_size = 13 }), data(7) },
   { type = "u8", numbers = "", raw = 1 })
 
