@@ -21,9 +21,13 @@ func sessionConvert(c *call) int {
 	opts.Need("memory_region", "data_types")
 	f := opts.format()
 	at := opts.payloadPlace(f, 0)
+	types, each := opts.packetTypes("data_types", f)
 	st, err := o.s.Convert(opts.Str("name", ""), session.ConvertOptions{
 		MemoryRegion:      opts.Str("memory_region", ""),
-		Data:              *opts.dataTypes("data_types", f),
+		Data:              *types,
+		Type:              each.of,
+		Choices:           each.choices,
+		Scale:             each.scale,
 		PayloadByteOffset: at.offset,
 		AtPayload:         at.payload,
 		Header:            at.header,

@@ -1,6 +1,7 @@
 package bindings
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -115,61 +116,148 @@ func (o *options) source(r *session.ReorderOptions) {
 	}
 }
 
-// dataTypes reads the element conversion: {input_type, output_type, endianness, scale, offset, levels}. Without input_type the format f declares the
-// samples.
+// packetTypes are what a conversion computes for each packet.
+type packetTypes struct {
+	of      string               // a number that chooses one of choices
+	choices []session.TypeChoice // nil: all packets have one type
+	scale   string               // a factor of the scale; empty: none
+}
+
+// dataTypes reads the element conversion of a stage whose packets all have one type and scale.
 func (o *options) dataTypes(key string, f *luaformat.Format) *session.DataTypes {
+	if t, ok := o.Get(key).(*lua.LTable); ok && f != nil && f.Declared != nil && f.Declared.Spec.Samples != nil && t.RawGetString("input_type") == lua.LNil {
+		declared := f.Declared.Spec.Samples
+		if why := declared.Varies(); why != "" {
+			o.Wrong(key, "format %s: %s: give input_type", f.Declared.Spec.Name, why)
+		}
+		if _, _, err := samples.Constants(f.Declared); err != nil {
+			o.Wrong(key, "%v: give input_type and scale", err)
+		}
+	}
+	types, each := o.packetTypes(key, f)
+	if each.choices != nil {
+		o.Wrong(key, "input_type: the type depends on '%s' of each packet, which only s:convert follows (expected a type's name)", each.of)
+	}
+	if each.scale != "" {
+		o.Wrong(key, "scale: '%s' depends on the packet, which only s:convert follows (expected a number or \"full\")", each.scale)
+	}
+	return types
+}
+
+// packetTypes reads the element conversion: {input_type, output_type, endianness, scale, offset, levels}. Without input_type the format f declares the
+// samples. It returns nil without one.
+func (o *options) packetTypes(key string, f *luaformat.Format) (types *session.DataTypes, each packetTypes) {
 	t, ok := o.Get(key).(*lua.LTable)
 	if !ok && o.Has(key) {
 		o.Wrong(key, "a table expected, got %s", row.Describe(o.Get(key)))
 	}
 	if !ok {
-		return nil
+		return nil, each
 	}
 	d := newOptions(o.c, o.Arg, t)
 	d.Allow([]string{"endianness", "input_type", "levels", "offset", "output_type", "scale"})
 	d.Need("output_type")
-	types := &session.DataTypes{Output: d.Str("output_type", ""), Network: d.choice("endianness", "host", "network") == "network", Scale: 1}
+	types = &session.DataTypes{Output: d.Str("output_type", ""), Network: d.choice("endianness", "host", "network") == "network", Scale: 1}
+	var declared *format.Samples
+	var names []format.Value
 	if !d.Has("input_type") && f != nil && f.Declared != nil && f.Declared.Spec.Samples != nil {
-		if err := declaredTypes(types, f.Declared); err != nil {
+		declared = f.Declared.Spec.Samples
+		var err error
+		if names, err = each.declared(types, f.Declared); err != nil {
 			o.Wrong(key, "%v", err)
 		}
+	} else if list, ok := d.Get("input_type").(*lua.LTable); ok {
+		names = each.listed(d, list)
 	} else {
 		d.Need("input_type")
 		types.Input = d.Str("input_type", "")
 	}
-	d.values(types)
+	d.values(types, &each)
+	for _, v := range names {
+		c := *types
+		c.Input = v.Name
+		if s, err := session.ParseSample(v.Name); err == nil && declared != nil && !d.Has("levels") {
+			c.Levels = declared.LevelsOf(s.Bits())
+		}
+		each.choices = append(each.choices, session.TypeChoice{Number: v.Number, Data: c})
+		if err := c.Check(); err != nil {
+			o.Wrong(key, "%v", err)
+		}
+	}
+	if len(names) > 0 {
+		*types = each.choices[0].Data
+	}
 	if err := types.Check(); err != nil {
 		o.Wrong(key, "%v", err)
 	}
-	if d.Has("endianness") && types.IsSample() {
+	if d.Has("endianness") && (types.IsSample() || len(names) > 0) {
 		d.Wrong("endianness", "the name %q includes the byte order", types.Input)
 	}
-	return types
+	return types, each
 }
 
-// declaredTypes sets the input of a conversion to the samples that a format declares. Its error is that they depend on the packet.
-func declaredTypes(types *session.DataTypes, f *format.Format) (err error) {
-	declared := f.Spec.Samples
-	if why := declared.Varies(); why != "" {
-		return fmt.Errorf("format %s: %s: give input_type", f.Spec.Name, why)
+// declared sets the input of a conversion to the samples that a format declares, and returns the types that packets choose from; nil: one. Its error is
+// that another packet has the type.
+func (each *packetTypes) declared(types *session.DataTypes, f *format.Format) (names []format.Value, err error) {
+	s := f.Spec.Samples
+	if s.From != "" || s.Type == "" && s.Of == "" {
+		return nil, fmt.Errorf("format %s: %s: give input_type", f.Spec.Name, s.Varies())
 	}
-	types.Input, types.FullScale = declared.Type, declared.FullScale
-	if types.Scale, types.Offset, err = samples.Constants(f); err != nil {
-		return fmt.Errorf("%w: give input_type and scale", err)
+	names, each.of = s.Choices()
+	types.Input, types.FullScale = s.Type, s.FullScale
+	offset, constant := format.Number(s.Offset)
+	if !constant {
+		return nil, fmt.Errorf("format %s: the offset %q of its samples depends on each packet: give input_type, scale and offset", f.Spec.Name, s.Offset)
 	}
-	t, err := session.ParseSample(declared.Type)
-	types.Levels = declared.LevelsOf(t.Bits())
-	return err
+	types.Offset = offset
+	if scale, constant := format.Number(s.Scale); !constant {
+		each.scale = s.Scale
+	} else if s.Scale != "" {
+		types.Scale = scale
+	}
+	if len(names) > 0 {
+		return names, nil
+	}
+	t, err := session.ParseSample(s.Type)
+	types.Levels = s.LevelsOf(t.Bits())
+	return nil, err
+}
+
+// listed reads { of = NUMBER, [NUMBER] = TYPE, … }.
+func (each *packetTypes) listed(d *options, list *lua.LTable) (names []format.Value) {
+	const expected = "a type's name or { of = FIELD, [NUMBER] = TYPE, … } expected"
+	of, ok := list.RawGetString("of").(lua.LString)
+	each.of = string(of)
+	list.ForEach(func(k, v lua.LValue) {
+		if k == lua.LString("of") {
+			return
+		}
+		n, err := row.WholeNumber(k, 0, row.MaxInt)
+		name, isName := v.(lua.LString)
+		if err != nil || !isName {
+			d.Wrong("input_type", "%s, got [%s] = %s", expected, k, row.Describe(v))
+		}
+		names = append(names, format.Value{Number: uint64(n), Name: string(name)})
+	})
+	if !ok || len(names) == 0 {
+		d.Wrong("input_type", "%s", expected)
+	}
+	slices.SortFunc(names, func(a, b format.Value) int { return cmp.Compare(a.Number, b.Number) })
+	return names
 }
 
 // values reads the scale, offset and levels that replace those of types.
-func (o *options) values(types *session.DataTypes) {
-	if o.Get("scale") == lua.LString("full") {
-		types.FullScale = true
-	} else if o.Has("scale") {
-		types.FullScale = false
+func (o *options) values(types *session.DataTypes, each *packetTypes) {
+	text, isText := o.Get("scale").(lua.LString)
+	switch {
+	case text == "full":
+		types.FullScale, each.scale = true, ""
+	case isText:
+		types.FullScale, types.Scale, each.scale = false, 1, string(text)
+	case o.Has("scale"):
+		types.FullScale, each.scale = false, ""
 		if types.Scale = o.Number("scale", 1); types.Scale == 0 {
-			o.Wrong("scale", "0 is not a valid scale (expected another number, or \"full\")")
+			o.Wrong("scale", "0 is not a valid scale (expected another number, a number over fields, or \"full\")")
 		}
 	}
 	types.Offset = o.Number("offset", types.Offset)

@@ -83,7 +83,8 @@ var sessionType = &typeDef{
 			-> stage
 			Makes a stage that makes packets of the region whose payloads have elements of another type. What is in front of the payload stays; lengths and checksums
 			of IP and UDP follow, those in an application's header don't. What came isn't touched. Packets are dropped without payload ('bad_place'), with a payload
-			that is not a whole number of elements ('bad_payload') or doesn't fit the region's buffers ('too_long').
+			that is not a whole number of elements ('bad_payload') or doesn't fit the region's buffers ('too_long'). Packets whose type or scale is not known pass
+			unchanged and count as 'raw'.
 			> local to_float = s:convert{ memory_region = "others", at = "payload",
 			>   data_types = { input_type = "int16", output_type = "fp32" } }
 			> s:pipe(q, to_float, w)`},

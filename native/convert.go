@@ -130,11 +130,35 @@ func (t DataTypes) c(pin *runtime.Pinner) C.dq_data_types {
 // ConvertConf configures a convert stage; it mirrors dq_convert_conf.
 type ConvertConf struct {
 	Region         Region
-	Types          DataTypes
+	Types          DataTypes      // without Choices
+	Type           []Insn         // of a packet, which chooses its types
+	Choices        []SampleChoice // nil: all packets have Types
+	Scale          []Insn         // of a packet, a factor of the types' scale; nil: none
+	ScaleSigned    bool           // it is a signed number
+	ScalePower     bool           // the factor is 2 to the power of it
 	PayloadOffset  int
 	AtPayload      bool
 	Header, Length []Insn // as in ReorderConf
 	Policy         Policy
+}
+
+// SampleChoice has the types of packets with that number; it mirrors dq_sample_choice.
+type SampleChoice struct {
+	Number uint64
+	Types  DataTypes
+}
+
+// pinnedChoices returns choices for C, valid while pin lasts.
+func pinnedChoices(pin *runtime.Pinner, choices []SampleChoice) *C.dq_sample_choice {
+	if len(choices) == 0 {
+		return nil
+	}
+	all := make([]C.dq_sample_choice, len(choices))
+	for i, c := range choices {
+		all[i] = C.dq_sample_choice{number: C.uint64_t(c.Number), types: c.Types.c(pin)}
+	}
+	pin.Pin(&all[0])
+	return &all[0]
 }
 
 // CopyConf configures a copy stage; it mirrors dq_copy_conf.
@@ -167,6 +191,8 @@ func (s *Session) AddConvert(name string, conf ConvertConf) (Stage, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	c := C.dq_convert_conf{region: conf.Region.c, types: conf.Types.c(&pin), payload_offset: C.uint32_t(conf.PayloadOffset),
+		_type: pinnedNumber(&pin, conf.Type), choices: pinnedChoices(&pin, conf.Choices), n_choices: C.uint32_t(len(conf.Choices)),
+		scale: pinnedNumber(&pin, conf.Scale), scale_signed: flag(conf.ScaleSigned), scale_power: flag(conf.ScalePower),
 		at_payload: flag(conf.AtPayload),
 		header:     pinnedNumber(&pin, conf.Header), length: pinnedNumber(&pin, conf.Length), policy: C.int32_t(conf.Policy)}
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {

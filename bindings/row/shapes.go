@@ -72,10 +72,10 @@ var shapes = []struct{ name, doc string }{
 		. endianness "big" | "little" = "big": little also for bits of a little-endian word
 		The place of a field without a name.
 		> print(b:column{ at = "payload", bit_offset = 0, bit_width = 32 }[1])`},
-	{"data_types", `. input_type? string: by default what the option 'format' of the call declares, with its scale, offset and levels; a type of samples, such as '"u12.lsb"', '"ci16be"' or '"o4"', or ` + schema.JoinOr(schema.InputTypes) + `
+	{"data_types", `. input_type? string | table: by default what the option 'format' of the call declares, with its scale, offset and levels; a type of samples, such as '"u12.lsb"', '"ci16be"' or '"o4"', or ` + schema.JoinOr(schema.InputTypes) + `. Of 's:convert' also '{ of = FIELD, [NUMBER] = TYPE, … }', where a number of the packet chooses the type
 		. output_type ` + OneOf(schema.OutputTypes) + ` | string: or a short name, such as '"f32"', '"cf32"' or '"ci16"'; rounded to the nearest; fp16 ends in infinities, integers at their least and greatest values
 		. endianness "host" | "network" = "host": byte order of the input, unless 'input_type' names it
-		. scale number | "full" = 1: the value is (v + offset) * scale; '"full"' is 2^-(bits-1), of unsigned types 2^-bits
+		. scale number | string = 1: the value is (v + offset) * scale; '"full"' is 2^-(bits-1), of unsigned types 2^-bits. Of 's:convert' also a number over the packet's fields: '"gain / 4096"', '"2 ^ -shift"'
 		. offset number = 0: is added to the element's number, before the scale
 		. levels? number[] | "vlbi": the number of each code, from code 0, for types of up to 8 bits; '"vlbi"' has those of 2-bit VLBI data
 		The types of payload elements before and after a conversion. 'daqiri-run doc samples' describes the names.

@@ -81,10 +81,10 @@
 ---The types of payload elements before and after a conversion. daqiri-run doc samples describes the names.
 ---
 ---@class daqiri.data_types
----@field input_type? string by default what the option format of the call declares, with its scale, offset and levels; a type of samples, such as "u12.lsb", "ci16be" or "o4", or int4, int8, int16 or int32
+---@field input_type? string|table by default what the option format of the call declares, with its scale, offset and levels; a type of samples, such as "u12.lsb", "ci16be" or "o4", or int4, int8, int16 or int32. Of s:convert also { of = FIELD, [NUMBER] = TYPE, … }, where a number of the packet chooses the type
 ---@field output_type "fp16"|"bf16"|"fp32"|"fp64"|"int32"|"int16"|"int8"|string or a short name, such as "f32", "cf32" or "ci16"; rounded to the nearest; fp16 ends in infinities, integers at their least and greatest values
 ---@field endianness? "host"|"network" byte order of the input, unless input_type names it (default: "host")
----@field scale? number|"full" the value is (v + offset) * scale; "full" is 2^-(bits-1), of unsigned types 2^-bits (default: 1)
+---@field scale? number|string the value is (v + offset) * scale; "full" is 2^-(bits-1), of unsigned types 2^-bits. Of s:convert also a number over the packet's fields: "gain / 4096", "2 ^ -shift" (default: 1)
 ---@field offset? number is added to the element's number, before the scale (default: 0)
 ---@field levels? number[]|"vlbi" the number of each code, from code 0, for types of up to 8 bits; "vlbi" has those of 2-bit VLBI data
 
@@ -861,7 +861,8 @@ function session:close() end
 ---Makes a stage that makes packets of the region whose payloads have elements of another type. What is in front of the
 ---payload stays; lengths and checksums of IP and UDP follow, those in an application's header don't. What came isn't
 ---touched. Packets are dropped without payload (bad_place), with a payload that is not a whole number of elements
----(bad_payload) or doesn't fit the region's buffers (too_long).
+---(bad_payload) or doesn't fit the region's buffers (too_long). Packets whose type or scale is not known pass unchanged
+---and count as raw.
 ---
 ---```lua
 ---local to_float = s:convert{ memory_region = "others", at = "payload",

@@ -41,6 +41,9 @@ func sampleParts() []Part {
 		{Words: "With fp64 as output, or 64-bit elements as input, the arithmetic is in fp64, otherwise in fp32, rounded after each operation. Integers are rounded to the nearest, ties to even, and end " +
 			"at their least and greatest values. NaN stays NaN in a floating-point output and becomes 0 in an integer. Infinities stay infinite, or become the least and greatest integer. " +
 			"fp16 and bf16 are rounded from fp32; values beyond their range become infinities."},
+		{Words: "`s:convert` can choose type and scale for each packet. `input_type = { of = \"bits\", [8] = \"i8\", [12] = \"i12\" }` chooses by a field, or " +
+			"another number of the packet. `scale` may be such a number, with constant factors and divisors, or 2 to the power of one. A format that declares its samples so needs neither key. " +
+			"Packets whose number is not listed, or that lack a field, pass unchanged and count as `raw`."},
 		{Words: "A payload must consist of whole elements, for word orders also of whole words. Otherwise the packet counts as `bad_payload`. " +
 			"`i10` needs a multiple of 5 bytes, `i12.w32le` one of 12."},
 		{Words: "GPUs convert integers and `bfp` in the same way, with the same results. Floating-point input is refused for a region on a GPU: convert it into a region in host memory."},

@@ -148,6 +148,8 @@ extern const dq_reason_row dq_reasons[DQ_REASONS];
     X(COPIED_BYTES, "copied_bytes", "bytes", "bytes that these moved")                                       \
     X(TRANSFORMED, "transformed", "packets",                                                                 \
       "packets that got or lost headers by the actions of their flow")                                       \
+    X(RAW, "raw", "packets",                                                                                 \
+      "packets that a convert stage passed unchanged: the type or scale of their samples is not known")      \
     X(REWRITTEN, "rewritten", "packets",                                                                     \
       "packets that had every field that the stage rewrites, and for a map one of its values")               \
     X(NIC_MISSED, "nic_missed", "frames",                                                                    \

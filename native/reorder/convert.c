@@ -39,7 +39,8 @@ static bool same(const dq_data_types *t) {
 // ---- samples ----------------------------------------------------------------------------------------------
 
 static bool plain_values(const dq_data_types *t) {
-    return (t->scale == 0 || t->scale == 1) && t->offset == 0 && !t->full_scale && !t->levels;
+    return !t->any_scale && (t->scale == 0 || t->scale == 1) && t->offset == 0 && !t->full_scale &&
+           !t->levels;
 }
 
 // Sets input and network to the type that a sample type is; returns false if it is none of these.

@@ -28,6 +28,7 @@ typedef struct dq_data_types {
     int32_t network;      // 1: input is big endian; 0: host byte order
     dq_sample sample;     // bits not 0: the input's type, instead of input and network
     int32_t full_scale;   // 1: the scale is 2^-(bits-1), of unsigned types 2^-bits
+    int32_t any_scale;    // 1: the caller changes the scale later, so the conversion has one even if it is 1
     double scale, offset; // scale 0: 1
     const double *levels; // 2^bits values, read by the call; at most 8 bits. NULL: none
 } dq_data_types;
@@ -115,18 +116,29 @@ int dq_stage_heaps(dq_session *s, const char *name, const dq_heaps_conf *conf, d
                    dq_queue **heaps, dq_diag *diag);
 
 // Conversion of payloads into buffers of the stage.
+typedef struct dq_sample_choice {
+    uint64_t number;
+    dq_data_types types; // with a sample type
+} dq_sample_choice;
+
 typedef struct dq_convert_conf {
-    dq_region *region;        // one buffer per packet
-    dq_data_types types;      // of payloads
-    uint32_t payload_offset;  // start of the payload: bytes from the packet's start,
-    int32_t at_payload;       // or as in dq_reorder_conf,
-    dq_number header, length; // as there
-    int32_t policy;           // dq_policy if no buffer is free; with wait, the region is exclusive
+    dq_region *region;               // one buffer per packet
+    dq_data_types types;             // of payloads, without choices
+    dq_number type;                  // of a packet, which chooses its types
+    const dq_sample_choice *choices; // by number, read by the call
+    uint32_t n_choices;              // 0: all payloads have `types`
+    dq_number scale;                 // of a packet, a factor of the types' scale; n 0: none
+    int32_t scale_signed;            // 1: it is a signed number
+    int32_t scale_power;             // 1: the factor is 2 to the power of it
+    uint32_t payload_offset;         // start of the payload: bytes from the packet's start,
+    int32_t at_payload;              // or as in dq_reorder_conf,
+    dq_number header, length;        // as there
+    int32_t policy;                  // dq_policy if no buffer is free; with wait, the region is exclusive
 } dq_convert_conf;
 
 // Creates a stage that converts the elements of payloads; the session is open. Bytes before the payload are
-// kept, with IP and UDP lengths and checksums of frames updated; bytes after it are dropped.
-// INVALID_PARAMETER names the error.
+// kept, with IP and UDP lengths and checksums of frames updated; bytes after it are dropped. Packets whose
+// type or scale is not known pass unchanged and count as raw. INVALID_PARAMETER names the error.
 int dq_stage_convert(dq_session *s, const char *name, const dq_convert_conf *conf, dq_stage **out,
                      dq_diag *diag);
 

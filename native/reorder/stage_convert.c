@@ -14,13 +14,21 @@
 #include "reorder/reorder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct choice {
+    uint64_t number;
+    dqi_convert convert;
+} choice;
+
 typedef struct converter {
     dq_convert_conf conf;
-    dqi_convert convert;
+    choice *choices; // without a type of packets: one
+    uint32_t n_choices;
+    dq_prog *type, *scale; // NULL: none
     dqi_payload_rule place;
 } converter;
 
@@ -28,9 +36,53 @@ typedef struct converter {
 typedef struct numbers {
     uint32_t first;
     dqi_payload_numbers of;
+    uint64_t type[DQI_PAYLOAD_CHUNK], scale[DQI_PAYLOAD_CHUNK];
+    uint8_t has_type[DQI_PAYLOAD_CHUNK], has_scale[DQI_PAYLOAD_CHUNK];
 } numbers;
 
-enum { CONVERTED = -1 };
+// The conversion of a choice with the scale of a packet.
+typedef struct scaled {
+    const choice *of; // NULL: none yet
+    dqi_convert convert;
+} scaled;
+
+enum { CONVERTED = -1, RAW = -2 };
+
+// ---- types and scales -------------------------------------------------------------------------------------
+
+static void compute(const converter *c, const dq_burst *in, uint32_t first, numbers *n) {
+    n->first = first;
+    dqi_payload_compute(in, &c->place, first, &n->of);
+    const uint32_t left = in->n - first, some = left < DQI_PAYLOAD_CHUNK ? left : DQI_PAYLOAD_CHUNK;
+    const dqi_packets packets = dqi_packets_at(in, first, some);
+    const dqi_level *k = dqi_level_best();
+    if (c->type) dqi_prog_eval(c->type, k, &packets, in->payload, n->type, n->has_type);
+    if (c->scale) dqi_prog_eval(c->scale, k, &packets, in->payload, n->scale, n->has_scale);
+}
+
+static const choice *find_choice(const converter *c, uint64_t number) {
+    for (uint32_t k = 0; k < c->n_choices; k++)
+        if (c->choices[k].number == number) return &c->choices[k];
+    return NULL;
+}
+
+static double scale_of(const converter *c, double factor, uint64_t number) {
+    const double v = c->conf.scale_signed ? (double)(int64_t)number : (double)number;
+    if (!c->conf.scale_power) return factor * v;
+    return ldexp(factor, v < -4096 ? -4096 : v > 4096 ? 4096 : (int)v);
+}
+
+// Returns the conversion of the i-th packet of n. NULL: its type or scale is not known.
+static const dqi_convert *choose(const converter *c, const numbers *n, uint32_t i, scaled *s) {
+    const choice *k = c->choices;
+    if (c->type) k = n->has_type[i] ? find_choice(c, n->type[i]) : NULL;
+    if (!k || (c->scale && !n->has_scale[i])) return NULL;
+    if (!c->scale) return &k->convert;
+    if (s->of != k) *s = (scaled){k, k->convert};
+    const dqk_unpack *u = &k->convert.unpack;
+    dqk_unpack_scale(&s->convert.unpack, scale_of(c, u->scale, n->scale[i]), u->offset);
+    return &s->convert;
+}
 
 // ---- single packet ----------------------------------------------------------------------------------------
 
@@ -56,25 +108,42 @@ static void copy_columns(dq_burst *out, const dq_burst *in, uint32_t i) {
     if (in->payload) dqi_burst_copy_peer(out, k, in, i);
 }
 
-// Appends the converted packet i to out, which has a buffer for it. Returns CONVERTED, or the drop reason.
-static int convert_packet(const converter *c, const dq_burst *in, const numbers *n, uint32_t i,
-                          dq_burst *out) {
-    const uint8_t *p = dqi_bytes(in, 0, i);
-    uint32_t from, to, len, k = out->n;
-    bool frame = !in->payload;
-    if (!dqi_payload_find(in, &c->place, &n->of, i, n->first, &from, &to)) return DQ_DROP_BAD_PLACE;
-    if (!dqi_convert_size(&c->convert, to - from, &len)) return DQ_DROP_BAD_PAYLOAD;
-    uint64_t all = (uint64_t)from + len;
-    if (all > c->conf.region->conf.buf_size || (frame && all > UINT16_MAX)) return DQ_DROP_TOO_LONG;
+// Begins packet i of `all` bytes in the next buffer of out, with the first `from` bytes of the original.
+static uint8_t *append(const converter *c, const dq_burst *in, uint32_t i, uint64_t all, uint32_t from,
+                       dq_burst *out) {
+    const uint32_t k = out->n++;
     out->off[0][k] = dqi_buf_off(c->conf.region, out->bufs[0][k]);
     out->len[0][k] = (uint32_t)all;
     out->bytes += all;
-    out->n++;
-    uint8_t *at = dqi_bytes(out, 0, k);
-    memcpy(at, p, from);
-    dqi_convert_bytes(&c->convert, at + from, p + from, to - from);
-    if (frame) follow(at, (uint32_t)all, from, p, in->len[0][i]);
     copy_columns(out, in, i);
+    uint8_t *at = dqi_bytes(out, 0, k);
+    memcpy(at, dqi_bytes(in, 0, i), from);
+    return at;
+}
+
+// Appends packet i unchanged. Returns RAW, or the drop reason.
+static int pass(const converter *c, const dq_burst *in, uint32_t i, dq_burst *out) {
+    const uint32_t all = in->len[0][i];
+    if (all > c->conf.region->conf.buf_size) return DQ_DROP_TOO_LONG;
+    append(c, in, i, all, all, out);
+    return RAW;
+}
+
+// Appends packet i, converted, to out, which has a buffer for it. Returns CONVERTED, RAW, or the drop reason.
+static int convert_packet(const converter *c, const dq_burst *in, const numbers *n, uint32_t i, scaled *s,
+                          dq_burst *out) {
+    const uint8_t *p = dqi_bytes(in, 0, i);
+    const dqi_convert *convert = choose(c, n, i - n->first, s);
+    uint32_t from, to, len;
+    bool frame = !in->payload;
+    if (!convert) return pass(c, in, i, out);
+    if (!dqi_payload_find(in, &c->place, &n->of, i, n->first, &from, &to)) return DQ_DROP_BAD_PLACE;
+    if (!dqi_convert_size(convert, to - from, &len)) return DQ_DROP_BAD_PAYLOAD;
+    uint64_t all = (uint64_t)from + len;
+    if (all > c->conf.region->conf.buf_size || (frame && all > UINT16_MAX)) return DQ_DROP_TOO_LONG;
+    uint8_t *at = append(c, in, i, all, from, out);
+    dqi_convert_bytes(convert, at + from, p + from, to - from);
+    if (frame) follow(at, (uint32_t)all, from, p, in->len[0][i]);
     return CONVERTED;
 }
 
@@ -110,15 +179,16 @@ static int convert_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **o
     }
     *out = NULL;
     numbers n;
+    scaled s = {.of = NULL};
     for (uint32_t i = 0; i < in->n; i++) {
-        if (i % DQI_PAYLOAD_CHUNK == 0) {
-            n.first = i;
-            dqi_payload_compute(in, &c->place, i, &n.of);
-        }
+        if (i % DQI_PAYLOAD_CHUNK == 0) compute(c, in, i, &n);
         int what = !b             ? DQ_DROP_NO_BURST_BUFFER
                    : b->n == room ? DQ_DROP_NO_PACKET_BUFFER
-                                  : convert_packet(c, in, &n, i, b);
-        if (what != CONVERTED) dqi_drop(&node->c, (dq_reason)what, 1);
+                                  : convert_packet(c, in, &n, i, &s, b);
+        if (what == RAW)
+            dqi_add(&node->c.extra[DQ_EXTRA_RAW], 1);
+        else if (what != CONVERTED)
+            dqi_drop(&node->c, (dq_reason)what, 1);
     }
     dq_burst_unref(in);
     if (!b) return DQ_OK;
@@ -163,6 +233,9 @@ static int convert_check(const dq_stage *st, const dq_queue *q, dq_diag *diag) {
 
 static void converter_free(converter *c) {
     dqi_payload_rule_free(&c->place);
+    dq_prog_free(c->type);
+    dq_prog_free(c->scale);
+    free(c->choices);
     free(c);
 }
 
@@ -175,6 +248,25 @@ static const dqi_stage_ops convert_ops = {
     .push = convert_push,
     .free = convert_free,
 };
+
+// Finds the conversion of each choice.
+static int find_conversions(converter *c, const char *what, dq_diag *diag) {
+    const dq_convert_conf *conf = &c->conf;
+    const dq_sample_choice all = {.types = conf->types}, *choices = conf->n_choices ? conf->choices : &all;
+    c->n_choices = conf->n_choices ? conf->n_choices : 1;
+    c->choices = calloc(c->n_choices, sizeof *c->choices);
+    if (!c->choices) return dqi_fail(diag, DQ_ESYS - ENOMEM, "%s: no memory", what);
+    int err = DQ_OK;
+    for (uint32_t k = 0; k < c->n_choices && err == DQ_OK; k++) {
+        dq_data_types t = choices[k].types;
+        t.any_scale = conf->scale.n > 0;
+        c->choices[k].number = choices[k].number;
+        err = dqi_convert_find(&t, &c->choices[k].convert, what, diag);
+    }
+    if (err == DQ_OK && conf->n_choices) err = dq_prog_new(conf->type.insns, conf->type.n, &c->type, diag);
+    if (err == DQ_OK && conf->scale.n) err = dq_prog_new(conf->scale.insns, conf->scale.n, &c->scale, diag);
+    return err;
+}
 
 static int prepare(converter *c, dq_session *s, const char *name, dq_diag *diag) {
     char what[DQ_NAME_LEN + 16];
@@ -190,7 +282,7 @@ static int prepare(converter *c, dq_session *s, const char *name, dq_diag *diag)
     int err = dqi_stage_may_take(s, what, r, c->conf.policy == DQ_POLICY_WAIT, diag);
     if (err == DQ_OK) err = dqi_region_keep_peers(c->conf.region, diag);
     if (err != DQ_OK) return err;
-    return dqi_convert_find(&c->conf.types, &c->convert, what, diag);
+    return find_conversions(c, what, diag);
 }
 
 int dq_stage_convert(dq_session *s, const char *name, const dq_convert_conf *conf, dq_stage **out,

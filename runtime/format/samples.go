@@ -134,6 +134,22 @@ func (s *Samples) Varies() string {
 	return ""
 }
 
+// Choices returns the types that packets choose from by a number, which is given as text; none if all have one type.
+func (s *Samples) Choices() (types []Value, of string) {
+	types, of = s.Types, s.Of
+	switch {
+	case s.Complex == "":
+		return types, of
+	case s.Of == "":
+		return []Value{{Number: 0, Name: s.Type}, {Number: 1, Name: "c" + s.Type}}, s.Complex
+	}
+	both := make([]Value, 0, 2*len(types))
+	for _, v := range types {
+		both = append(both, Value{Number: 2 * v.Number, Name: v.Name}, Value{Number: 2*v.Number + 1, Name: "c" + v.Name})
+	}
+	return both, fmt.Sprintf("(%s) * 2 + (%s)", of, s.Complex)
+}
+
 // LevelsOf returns the value of each code for a type of so many bits; nil: the codes are numbers.
 func (s *Samples) LevelsOf(bits int) []float64 {
 	for _, l := range s.Levels {

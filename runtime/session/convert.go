@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/native"
+	"github.com/daqiri/daqiri-run/runtime/expr"
 	"github.com/daqiri/daqiri-run/runtime/spec/schema"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 )
@@ -19,7 +20,10 @@ const KindConvert = "convert"
 type ConvertOptions struct {
 	MemoryRegion      string // region of the output packets
 	Data              DataTypes
-	PayloadByteOffset int // relative to the packet, or with AtPayload to the innermost payload
+	Type              string       // with Choices: an expression over fields, whose value chooses the types
+	Choices           []TypeChoice // nil: all packets have Data. Otherwise packets of no choice pass unchanged
+	Scale             string       // an expression over fields, a factor of each scale; empty: none. See compileScale
+	PayloadByteOffset int          // relative to the packet, or with AtPayload to the innermost payload
 	AtPayload         bool
 	Header, Length    string // as in ReorderOptions
 	Fields            Fields
@@ -38,11 +42,24 @@ func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
 	}
 	conf := native.ConvertConf{Region: region.native, Types: types, PayloadOffset: o.PayloadByteOffset, AtPayload: o.AtPayload,
 		Policy: o.Policy}
-	for text, to := range map[string]*[]native.Insn{o.Header: &conf.Header, o.Length: &conf.Length} {
-		if text == "" {
+	for _, c := range o.Choices {
+		types, err := c.Data.native()
+		if err != nil {
+			return nil, fmt.Errorf("convert %s: %w", name, err)
+		}
+		conf.Choices = append(conf.Choices, native.SampleChoice{Number: c.Number, Types: types})
+	}
+	if err := compileScale(&conf, o.Scale, o.Fields); err != nil {
+		return nil, fmt.Errorf("convert %s: scale: %w", name, err)
+	}
+	for _, number := range []struct {
+		text string
+		to   *[]native.Insn
+	}{{o.Header, &conf.Header}, {o.Length, &conf.Length}, {o.Type, &conf.Type}} {
+		if number.text == "" {
 			continue
 		}
-		if *to, _, err = compileNumber(text, o.Fields); err != nil {
+		if *number.to, _, err = compileNumber(number.text, o.Fields); err != nil {
 			return nil, fmt.Errorf("convert %s: %w", name, err)
 		}
 	}
@@ -53,6 +70,34 @@ func (s *Session) Convert(name string, o ConvertOptions) (*Stage, error) {
 		st.region = o.MemoryRegion
 	}
 	return st, err
+}
+
+// TypeChoice has the types of packets whose Type has that number.
+type TypeChoice struct {
+	Number uint64
+	Data   DataTypes
+}
+
+// compileScale compiles the scale of packets: a number over fields, such as "gain", multiplied or divided by a constant, such as "gain / 4096", or
+// 2 to the power of one, such as "2 ^ -shift".
+func compileScale(conf *native.ConvertConf, text string, fields Fields) (err error) {
+	if text == "" {
+		return nil
+	}
+	factor, number, power, err := expr.Scale(text)
+	if err != nil {
+		return err
+	}
+	if conf.Types.Scale != 0 {
+		factor *= conf.Types.Scale
+	}
+	conf.Types.Scale = factor
+	for i := range conf.Choices {
+		conf.Choices[i].Types.Scale = factor
+	}
+	conf.ScalePower = power
+	conf.Scale, conf.ScaleSigned, err = compileNumber(number, fields)
+	return err
 }
 
 // DataTypes describes the conversion of payload elements from a type of schema.InputTypes, or of samples, to one of schema.OutputTypes. The value of an

@@ -173,15 +173,16 @@ do
   local varying = daqiri.format{ name = "varying", samples = { type = "co4", scale = "seq * 0.5" }, sequence = "seq", { "seq", 32 } }
   local function reorder(options)
     local o = { memory_region = "blocks", format = o4, packets_per_batch = 2, slot_bytes = 8, timeout_us = 50 }
-    for k, v in pairs(options) do o[k] = v end
+    for k, v in pairs(options) do o[k] = v or nil end
     return s:reorder(o)
   end
   local function converts(types, format)
     return s:convert{ memory_region = "blocks", format = format or o4, data_types = types }
   end
-  has(try(converts, { output_type = "f32" }, "vdif"), "format vdif: the type of its samples depends on 'bits_minus_1' of each packet: give input_type")
+  local function copies(types, format) return s:copy{ memory_region = "blocks", format = format, at = "payload", data_types = types } end
+  has(try(reorder, { format = "vdif", packets_per_batch = false, batch = "seconds", slot = "frame", slots = 2, data_types = { output_type = "f32" } }), "format vdif: the type of its samples depends on 'bits_minus_1' of each packet: give input_type")
   has(try(converts, { output_type = "f32" }, "vrt"), "format vrt: the type of its samples is in packets of vrt-context: give input_type")
-  has(try(converts, { output_type = "f32" }, varying), 'format varying: the scale "seq * 0.5" of its samples depends on each packet')
+  has(try(copies, { output_type = "f32" }, varying), 'format varying: the scale "seq * 0.5" of its samples depends on each packet')
   has(try(converts, { output_type = "f32" }, "simple"), "input_type")
   has(try(converts, { output_type = "f32", scale = 0 }), "0 is not a valid scale")
   local floats, packed, bytes, over = reorder{ name = "floats", data_types = { output_type = "cf32" } }, reorder{ name = "packed" }, reorder{ name = "bytes", fill = 17 },
