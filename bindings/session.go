@@ -329,6 +329,13 @@ var sessionType = &typeDef{
 			Makes a writer of SigMF recordings: PREFIX.sigmf-data has the samples, PREFIX.sigmf-meta the type, times and gaps. See [writers](../writers.md).
 			> s:pipe(q, s:write_sigmf{ name = "radio", packet_data_offset = 42,
 			>   samples = { type = "ci16le", rate = 250e6, frequency = 1.4e9 } })`},
+		{"write_zarr", sessionWrite("zarr"), row.FileRows + `. samples? table: '{type, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz; by default the elements are those of the data
+			. header? string | table: for each file and the array's attributes, at most 3071 bytes; a table is written as JSON
+			. present "packet" | "slot" = "packet": what the bitmap has a bit for
+			-> stage
+			Makes a writer of a Zarr array (version 3) of reordered bursts: the folder PREFIX_INDEX.zarr, whose shards are the block files PREFIX_INDEX.dqb. See
+			[writers](../writers.md#zarr-arrays).
+			> s:pipe(blocks, s:write_zarr{ name = "heaps", dir = "captures", rotate = "1GB" })`},
 	},
 	meta: []entry{{name: "__tostring", fn: func(c *call) int {
 		h, _ := row.Userdata[*sessionHandle](c.L.Get(1))

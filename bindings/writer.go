@@ -104,28 +104,14 @@ func (o *options) files(w *session.WriterOptions) {
 
 // recording reads the options of a recording for other programs.
 func (o *options) recording(w *session.WriterOptions) {
-	o.Need("samples")
-	t, ok := o.Get("samples").(*lua.LTable)
-	if !ok {
-		o.Wrong("samples", "table expected, got %s", row.Describe(o.Get("samples")))
-	}
 	if len(w.Dirs) > 1 {
 		o.Wrong("dirs", "a recording is one stream of samples in one folder: give dir")
 	}
-	in := newOptions(o.c, o.Arg, t)
-	in.Allow([]string{"frequency", "rate", "type"})
-	in.Need("type")
-	s := recording.Samples{Type: in.Str("type", ""), Rate: in.Number("rate", 0)}
-	if in.Has("frequency") {
-		f := in.Number("frequency", 0)
-		s.Frequency = &f
+	if w.Format.Kind == "zarr" {
+		o.zarr(w)
+		return
 	}
-	if in.Has("rate") && s.Rate == 0 {
-		in.Wrong("rate", "a number of samples/s above 0 expected")
-	}
-	if key, err := s.Check(); err != nil {
-		in.Wrong(key, "%v", err)
-	}
+	in, s := o.samples()
 	if w.Format.Kind == "sigmf" {
 		o.sigmf(w, in, &s)
 		return
@@ -143,6 +129,49 @@ func (o *options) recording(w *session.WriterOptions) {
 	}
 	if w.Text, w.Samples.Dtype, err = text(keys); err != nil {
 		o.Wrong("header", "%v", err)
+	}
+}
+
+// samples reads the table samples: the type, the rate and the frequency. It also returns the table's options.
+func (o *options) samples() (*options, recording.Samples) {
+	o.Need("samples")
+	t, ok := o.Get("samples").(*lua.LTable)
+	if !ok {
+		o.Wrong("samples", "table expected, got %s", row.Describe(o.Get("samples")))
+	}
+	in := newOptions(o.c, o.Arg, t)
+	in.Allow([]string{"frequency", "rate", "type"})
+	in.Need("type")
+	s := recording.Samples{Type: in.Str("type", ""), Rate: in.Number("rate", 0)}
+	if in.Has("frequency") {
+		f := in.Number("frequency", 0)
+		s.Frequency = &f
+	}
+	if in.Has("rate") && s.Rate == 0 {
+		in.Wrong("rate", "a number of samples/s above 0 expected")
+	}
+	if key, err := s.Check(); err != nil {
+		in.Wrong(key, "%v", err)
+	}
+	return in, s
+}
+
+// zarr reads the options of a Zarr array, whose samples may be unknown.
+func (o *options) zarr(w *session.WriterOptions) {
+	var s recording.Samples
+	in := o
+	if o.Has("samples") {
+		in, s = o.samples()
+	}
+	if w.Rotate.After > 0 {
+		o.Wrong("rotate", "the shards of an array have the same number of blocks: rotate by size or packets")
+	}
+	var err error
+	if w.Zarr, w.Samples, err = s.Zarr(w.Text); err != nil {
+		in.Wrong("type", "%v", err)
+	}
+	if n := len(w.Zarr.Attributes); n > recording.MaxAttributes {
+		o.Wrong("header", "the attributes have %d bytes, at most %d fit", n, recording.MaxAttributes)
 	}
 }
 

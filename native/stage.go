@@ -55,10 +55,14 @@ type WriterConf struct {
 	Append           bool   // pcap: append to an existing file
 	Overwrite        bool   // replace existing files
 	BySlot           bool   // blocks: one bitmap bit per slot, not per packet
-	Text             string // pcapng: the section's comment; blocks: user text in each header; sigmf: JSON members of the global object
+	Text             string // pcapng: the section's comment; blocks, zarr: user text in each header; sigmf: JSON members of the global object
 	Capture          string // sigmf: JSON members of each capture
-	SampleBytes      int    // sigmf: bytes of one sample
+	SampleBytes      int    // sigmf, zarr: bytes of one sample; zarr: 0: unknown
 	SampleDtype      Dtype  // sigmf: of its parts; DtypeBytes: a type that no stage makes
+	Element          string // zarr: data type of the samples' parts; empty: follows from the data
+	Complex          bool   // zarr: samples have two parts
+	BigEndian        bool   // zarr: byte order of the parts
+	Attributes       string // zarr: JSON members of the array's attributes
 	Rotate           Rotation
 	Quota            uint64 // bytes of all files; 0: unlimited
 	DeleteOldest     bool   // at the quota, instead of dropping packets
@@ -178,6 +182,8 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		enough:             C.bool(conf.Enough),
 		sample_bytes:       C.uint32_t(conf.SampleBytes),
 		sample_dtype:       C.int32_t(conf.SampleDtype),
+		two_parts:          C.bool(conf.Complex),
+		big_endian:         C.bool(conf.BigEndian),
 	}
 	for i, dir := range conf.Dirs[:min(len(conf.Dirs), MaxDirs)] {
 		if err := put(c.dirs[i][:], "folder", dir); err != nil {
@@ -191,6 +197,12 @@ func (s *Session) AddWriter(name string, conf WriterConf) (Stage, error) {
 		return Stage{}, err
 	}
 	if err := put(c.capture[:], "capture", conf.Capture); err != nil {
+		return Stage{}, err
+	}
+	if err := put(c.element[:], "element", conf.Element); err != nil {
+		return Stage{}, err
+	}
+	if err := put(c.attributes[:], "attributes", conf.Attributes); err != nil {
 		return Stage{}, err
 	}
 	return addStage(name, func(n *C.char, out **C.dq_stage, d *C.dq_diag) C.int {

@@ -37,6 +37,7 @@ look() {
     want tcpreplay tcpreplay has tcpreplay
     want scapy python3-scapy module scapy
     want numpy python3-numpy module numpy
+    want npm npm has npm
     want astropy python3-astropy module astropy
     want h5py python3-h5py module h5py
     want h5dump hdf5-tools has h5dump
@@ -80,6 +81,25 @@ look() {
     fi
 }
 
+# node_packages installs what tools/node/package-lock.json lists beside it, if it is not there.
+node_packages() {
+    at=$(dirname "$0")/tools/node
+    cmp -s "$at/package-lock.json" "$at/node_modules/lock.json" && return
+    has npm >/dev/null || return
+    fresh=$(mktemp -d "$at/new.XXXXXX") || return
+    cp "$at/package.json" "$at/package-lock.json" "$fresh"
+    if (cd "$fresh" && npm ci --ignore-scripts --no-audit --no-fund) >"$fresh/log" 2>&1; then
+        cp "$at/package-lock.json" "$fresh/node_modules/lock.json"
+        rm -rf "$at/node_modules"
+        mv -T "$fresh/node_modules" "$at/node_modules" 2>/dev/null
+    else
+        tail -n 5 "$fresh/log"
+        echo "could not install the packages of $at: the tests that need these will skip"
+    fi
+    rm -rf "$fresh"
+}
+trap node_packages EXIT
+
 look
 [ -n "$missing" ] || exit 0
 echo "missing:$missing"
@@ -101,7 +121,7 @@ apt() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::T
 install() { apt install --no-install-recommends "$@"; }
 
 log=$(mktemp) || exit 0
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log"; node_packages' EXIT
 echo "installing:$packages"
 apt update >"$log" 2>&1
 # One package that this release does not have must not keep the others away.

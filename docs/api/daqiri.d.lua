@@ -801,6 +801,20 @@ function bit.tohex(v) end
 ---@field header? table further keys of the global object, such as core:description
 ---@field overwrite? boolean replaces a recording that is there; else it stays, and this run's is PREFIX_INDEX (default: false)
 
+---@class (exact) daqiri.session.write_zarr.options
+---@field name? string of its line in the ledger
+---@field dir? string the folder (default: ".")
+---@field dirs? string[] up to 16 folders instead: each has its own file and thread
+---@field prefix? string of the files' names; by default the name, or the kind, such as pcap or raw
+---@field rotate? daqiri.size|table the limit of one file: a size, or {size, seconds, packets}, whichever is reached first
+---@field quota? daqiri.size of all files of this run
+---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
+---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
+---@field policy? daqiri.policy while the disk is too slow (default: "drop")
+---@field samples? table {type, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz; by default the elements are those of the data
+---@field header? string|table for each file and the array's attributes, at most 3071 bytes; a table is written as JSON
+---@field present? "packet"|"slot" what the bitmap has a bit for (default: "packet")
+
 ---Regions, interfaces, stages and workers that start, stop and are accounted for together: what daqiri.open returns.
 ---
 ---@class daqiri.session
@@ -1254,6 +1268,16 @@ function session:write_s3(options) end
 ---@param options daqiri.session.write_sigmf.options
 ---@return daqiri.stage
 function session:write_sigmf(options) end
+
+---Makes a writer of a Zarr array (version 3) of reordered bursts: the folder PREFIX_INDEX.zarr, whose shards are the block
+---files PREFIX_INDEX.dqb. See writers.
+---
+---```lua
+---s:pipe(blocks, s:write_zarr{ name = "heaps", dir = "captures", rotate = "1GB" })
+---```
+---@param options? daqiri.session.write_zarr.options
+---@return daqiri.stage
+function session:write_zarr(options) end
 
 ---@class (exact) daqiri.interface.answer.options
 ---@field addresses string|string[] IPv4 and IPv6 addresses; an empty list ends it

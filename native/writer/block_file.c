@@ -1,13 +1,12 @@
 // block_file.c: block files: aggregates back to back, each after its header (BLOCKS.md). A block is one
 // record of many pieces, so that a file ends with a complete one after any error.
+#include "writer/block_file.h"
 #include "core/burst.h"
 #include "core/err.h"
 #include "pipeline/engine.h"
 #include "pipeline/iface.h"
 #include "pipeline/queue.h"
 #include "reorder/reorder.h"
-#include "writer/block_format.h"
-#include "writer/format.h"
 #include "writer/gather.h"
 
 #include <errno.h>
@@ -15,30 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct block_file {
-    dqi_buffered_file file;
-    dqi_block_shape shape;
-    uint8_t *header; // one block's header
-} block_file;
+typedef dqi_block_file block_file;
 
-static uint64_t block_header_bytes(const dq_writer_conf *c) {
+uint64_t dqi_block_file_header_bytes(const dq_writer_conf *c) {
     (void)c;
     return DQI_BLOCK_PAGE;
 }
 
-static uint64_t block_bytes_of(const dqi_buffered_file *f, const dq_writer_conf *c, const dq_burst *b,
-                               uint32_t i) {
+uint64_t dqi_block_file_bytes_of(const dqi_buffered_file *f, const dq_writer_conf *c, const dq_burst *b,
+                                 uint32_t i) {
     (void)f, (void)i;
     return dqi_block_shape_of(b->aggregate, c->by_slot).block_bytes;
 }
 
-static bool block_fits(const dqi_buffered_file *f, const dq_burst *b) {
+bool dqi_block_file_fits(const dqi_buffered_file *f, const dq_burst *b) {
     const dqi_block_shape *have = &((const block_file *)f)->shape;
     dqi_block_shape s = dqi_block_shape_of(b->aggregate, have->by_slot);
     return dqi_block_same_shape(&s, have);
 }
 
-static int block_close(dqi_buffered_file *f) {
+int dqi_block_file_close(dqi_buffered_file *f) {
     free(((block_file *)f)->header);
     ((block_file *)f)->header = NULL;
     return dqi_buffered_file_close(f);
@@ -58,7 +53,7 @@ static int put_file_header(block_file *f, const dqi_new_file *n, dqi_file_tally 
     return dqi_buffered_file_flush(&f->file, tally);
 }
 
-static int block_open(dqi_buffered_file *file, const dqi_new_file *n, dqi_file_tally *tally) {
+int dqi_block_file_open(dqi_buffered_file *file, const dqi_new_file *n, dqi_file_tally *tally) {
     block_file *f = (block_file *)file;
     *f = (block_file){.shape = dqi_block_shape_of(n->first->aggregate, n->conf->by_slot)};
     int err = dqi_buffered_file_open(&f->file, n->path, n->overlap, n->mode);
@@ -68,7 +63,7 @@ static int block_open(dqi_buffered_file *file, const dqi_new_file *n, dqi_file_t
     if (err == 0)
         tally->files++;
     else
-        block_close(file);
+        dqi_block_file_close(file);
     return err;
 }
 
@@ -104,8 +99,8 @@ static int put_pages(block_file *f, const dq_burst *b, uint32_t i, uint64_t *put
     return err;
 }
 
-static int block_add(dqi_buffered_file *file, const dq_burst *b, uint32_t i, int64_t ts,
-                     dqi_file_tally *tally) {
+int dqi_block_file_add(dqi_buffered_file *file, const dq_burst *b, uint32_t i, int64_t ts,
+                       dqi_file_tally *tally) {
     (void)ts;
     block_file *f = (block_file *)file;
     const dqi_block_shape *s = &f->shape;
@@ -118,7 +113,7 @@ static int block_add(dqi_buffered_file *file, const dq_burst *b, uint32_t i, int
 }
 
 // Blocks of a known size must fit the quota, otherwise nothing could ever be written.
-static int block_check(const char *writer, const dq_writer_conf *c, const dq_queue *q, dq_diag *diag) {
+int dqi_block_file_check(const char *writer, const dq_writer_conf *c, const dq_queue *q, dq_diag *diag) {
     const dqi_reorder *r = dqi_reorder_of(q);
     if (c->quota == 0 || !r) return DQ_OK;
     dq_aggregate a = {
@@ -136,11 +131,11 @@ const dqi_format dqi_format_blocks = {
         {.kind = "blocks", .choice = "", .suffix = ".dqb", .options = "header present", .aggregates = true},
     .straight = true,
     .size = sizeof(block_file),
-    .check = block_check,
-    .header_bytes = block_header_bytes,
-    .bytes_of = block_bytes_of,
-    .open = block_open,
-    .fits = block_fits,
-    .add = block_add,
-    .close = block_close,
+    .check = dqi_block_file_check,
+    .header_bytes = dqi_block_file_header_bytes,
+    .bytes_of = dqi_block_file_bytes_of,
+    .open = dqi_block_file_open,
+    .fits = dqi_block_file_fits,
+    .add = dqi_block_file_add,
+    .close = dqi_block_file_close,
 };

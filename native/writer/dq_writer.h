@@ -17,6 +17,7 @@ typedef enum dq_writer_kind {
     DQ_WRITE_SIGMF,  // samples back to back, with a metadata file beside them
     DQ_WRITE_DADA,   // aggregates back to back behind a text header (PSRDADA)
     DQ_WRITE_GUPPI,  // aggregates back to back, each behind a text header (GUPPI RAW)
+    DQ_WRITE_ZARR,   // block files that are the shards of a Zarr array beside them
 } dq_writer_kind;
 
 enum dq_each { DQ_EACH_PACKET = 1, DQ_EACH_BURST };
@@ -45,10 +46,13 @@ typedef struct dq_writer_conf {
     bool append;                 // pcap: append to an existing file
     bool overwrite;              // replace existing files; not rotated files with an index
     bool by_slot;                // blocks: one bit of the bitmap per slot, not per packet
-    char text[3072];             // pcapng: section comment; blocks: user text in each header; sigmf: JSON
-                                 // members of the global object; dada, guppi: lines or cards
-    char capture[64];            // sigmf: JSON members of each capture
-    uint32_t sample_bytes;       // sigmf: of one sample
+    char text[3072];       // pcapng: section comment; blocks, zarr: user text in each header; sigmf: JSON
+                           // members of the global object; dada, guppi: lines or cards
+    char capture[64];      // sigmf: JSON members of each capture
+    uint32_t sample_bytes; // sigmf, zarr: of one sample; zarr: 0: unknown
+    char element[16];      // zarr: data type of the samples' parts; empty: follows from the data
+    bool two_parts, big_endian; // zarr: samples are complex; byte order of the parts
+    char attributes[4096];      // zarr: JSON members of the array's attributes; may be empty
     int32_t sample_dtype; // recordings: dq_dtype of its parts; DQ_DTYPE_BYTES: a type that no stage makes
     // Limits at which a file ends: bytes, packets, age; 0: no limit. With any of them, and for blocks, names
     // are PREFIX_INDEX, counted over all folders after existing files. Not for a file per packet or burst.

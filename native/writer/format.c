@@ -2,7 +2,7 @@
 #include "writer/format.h"
 
 extern const dqi_format dqi_format_pcap, dqi_format_pcapng, dqi_format_raw_packets, dqi_format_raw_bursts,
-    dqi_format_flat, dqi_format_blocks, dqi_format_sigmf, dqi_format_dada, dqi_format_guppi;
+    dqi_format_flat, dqi_format_blocks, dqi_format_sigmf, dqi_format_dada, dqi_format_guppi, dqi_format_zarr;
 
 static const dqi_format *const formats[] = {
     [DQ_WRITE_PCAP] = &dqi_format_pcap,
@@ -14,6 +14,7 @@ static const dqi_format *const formats[] = {
     [DQ_WRITE_SIGMF] = &dqi_format_sigmf,
     [DQ_WRITE_DADA] = &dqi_format_dada,
     [DQ_WRITE_GUPPI] = &dqi_format_guppi,
+    [DQ_WRITE_ZARR] = &dqi_format_zarr,
 };
 
 const dqi_format *dqi_format_of(int kind) {

@@ -41,9 +41,10 @@ type WriterOptions struct {
 	Overwrite        bool   // replace existing files; without it, and without Append, new files get an index
 	PacketDataOffset int    // raw: bytes skipped at the start of each packet
 	BySlot           bool   // blocks: bitmap of slots instead of packets
-	Text             string // pcapng: comment of the section; blocks: user text in each header; sigmf: JSON members of the global object
+	Text             string // pcapng: comment of the section; blocks, zarr: user text in each header; sigmf: JSON members of the global object
 	Capture          string // sigmf: JSON members of each capture
 	Samples          recording.Layout
+	Zarr             recording.Zarr // zarr: what the array's metadata have besides
 	Rotate           Rotation
 	Quota            uint64 // maximum bytes of all files, 0: no limit
 	DeleteOldest     bool   // at the quota: delete the oldest files instead of losing packets
@@ -76,6 +77,10 @@ func (s *Session) WriteFiles(name string, o WriterOptions) (*Stage, error) {
 			Capture:          o.Capture,
 			SampleBytes:      o.Samples.Bytes,
 			SampleDtype:      o.Samples.Dtype,
+			Element:          o.Zarr.Element,
+			Complex:          o.Zarr.Complex,
+			BigEndian:        o.Zarr.BigEndian,
+			Attributes:       o.Zarr.Attributes,
 			Rotate:           o.Rotate,
 			Quota:            o.Quota,
 			DeleteOldest:     o.DeleteOldest,

@@ -93,6 +93,7 @@ var probes = map[string]probe{
 	"vale":          command(os.Getenv("VALE"), "vale"), // asked for in tests/language; tests/suite sets VALE
 	"xdp":           afXDP,
 	"vm":            virtualMachine, // asked for in tests/vm
+	"zarrita":       nodePackage("zarrita"),
 	"zero-copy":     virtualMachine, // there, too, with a newer kernel
 }
 
@@ -207,6 +208,21 @@ func PythonWith(modules ...string) (string, error) {
 
 func pythonModule(module string) probe {
 	return sync.OnceValue(func() error { _, err := PythonWith(module); return err })
+}
+
+// NodePackages is the folder whose programs Node.js runs with the packages of tests/tools/node.
+var NodePackages = filepath.Join(tree.Root, "tests/tools/node")
+
+func nodePackage(name string) probe {
+	return func() error {
+		if _, err := require.Tool("node"); err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(NodePackages, "node_modules", name)); err != nil {
+			return fmt.Errorf("no %s in tests/tools/node (`make deps` installs it)", name)
+		}
+		return nil
+	}
 }
 
 // ScapyPython is a Python that has scapy.

@@ -13,7 +13,7 @@ import (
 // Names is the vocabulary, which tests/README.md explains.
 var Names = []string{"arm64", "astropy", "bpf", "capinfos", "chromium", "clang-format", "dpdk", "dpdk-releases", "ethtool", "h5dump", "h5py", "hugepages", "ip", "iperf3",
 	"ipv6", "jsonschema", "libpcap", "loopback", "loopmount", "lua5.1", "multicast", "nc", "netns", "numpy", "nvrtc", "pip", "prometheus", "pty", "qemu-user", "rdma", "root",
-	"s3", "sanitizers", "scapy", "setarch", "socat", "staticcheck", "tcpdump", "tcpreplay", "tshark", "udp-gro", "vale", "vm", "xdp", "zero-copy"}
+	"s3", "sanitizers", "scapy", "setarch", "socat", "staticcheck", "tcpdump", "tcpreplay", "tshark", "udp-gro", "vale", "vm", "xdp", "zarrita", "zero-copy"}
 
 // Test is what a test, a benchmark or a fuzz target can do.
 type Test interface {

@@ -65,6 +65,9 @@ t.equal(sum.odd.dropped_by.write_error, 100)
 assert(w.error:find("do not consist of whole samples", 1, true), w.error)
 sum = run(function(s) return s:write_guppi{ name = "guppi", dir = args.dir, samples = { type = "ci8" } } end)
 t.equal({ sum.guppi.written, sum.guppi.dropped_by.write_error }, { 0, 100 }) -- they are not reordered
+sum, w = run(function(s) return s:write_zarr{ name = "zarr", dir = args.dir, samples = radio } end)
+t.equal({ sum.zarr.written, sum.zarr.dropped_by.write_error }, { 0, 100 })
+assert(w.error:find("put a reorder stage before the writer", 1, true), w.error)
 
 local function manifest(name) return daqiri.from_json(contents(args.dir .. "/" .. name)) end
 local function rotated() return run(function(s) return s:write_pcap{ name = "turn", dir = args.dir, rotate = { packets = 50 }, policy = "wait" } end) end
@@ -116,10 +119,19 @@ recording("did you mean \"core:author\"?", radio, { header = { author = "x" } })
 recording("not a table of keys and values", radio, { header = "x" })
 recording("unknown option 'append'", radio, { append = true })
 wrong("NBIT can't be set", { samples = radio, header = { NBIT = 3 } }, "write_dada")
+wrong("rotate by size or packets", { rotate = { seconds = 1 } }, "write_zarr")
+wrong("ci4 is not a type of Zarr arrays", { samples = { type = "ci4" } }, "write_zarr")
+wrong("in one folder: give dir", { dirs = { args.dir, "b" } }, "write_zarr")
+wrong("at most 4095 fit", { header = ("\1"):rep(1000) }, "write_zarr")
 wrong("which have complex samples; hint: ci8", { samples = { type = "i8" } }, "write_guppi")
 local keeps = s:reorder{ name = "keeps", memory_region = "packets", packets_per_batch = 8, sequence_number = { bit_offset = 336, bit_width = 32 }, payload_byte_offset = 46, fill = "keep" }
 t.raises("missing packets of reorder keeps keep earlier data", function()
   s:pipe(s:rx_queue("loop0"), keeps, s:write_dada{ name = "dada", dir = args.dir, samples = radio })
+end)
+t.raises("reorder converted makes int16, which samples.type does not describe", function()
+  local converted = s:reorder{ name = "converted", memory_region = "packets", packets_per_batch = 8, sequence_number = { bit_offset = 336, bit_width = 32 },
+    payload_byte_offset = 46, data_types = { input_type = "int16", output_type = "int16", endianness = "network" } }
+  s:pipe(s:rx_queue("loop0"), converted, s:write_zarr{ name = "other", dir = args.dir, samples = { type = "f32le" } })
 end)
 wrong("at most 3071 fit", { header = ("x"):rep(3072) }, "write_blocks")
 

@@ -2,19 +2,15 @@
 #include "writer/recording/sigmf_meta.h"
 #include "core/clock.h"
 #include "core/dq_burst.h"
+#include "writer/recording/recording.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define PAUSE_NS INT64_C(1000000000) // least time between two writes
 #define SHARE    50                  // and this many times the duration of the last one
-#define SECOND   INT64_C(1000000000)
 
 void dqi_sigmf_meta_path(const char *data, char *buf, size_t len) {
     size_t n = strlen(data), suffix = sizeof DQI_SIGMF_DATA - 1;
@@ -84,21 +80,14 @@ void dqi_sigmf_meta_cut(dqi_sigmf_meta *m, uint64_t n) {
 
 // ---- the file ---------------------------------------------------------------------------------------------
 
-static void put_time(FILE *f, int64_t ns) {
-    int64_t part = ns % SECOND;
-    if (part < 0) part += SECOND;
-    time_t at = (time_t)((ns - part) / SECOND);
-    struct tm tm;
-    char text[32];
-    if (!gmtime_r(&at, &tm)) return;
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    fprintf(f, ",\"core:datetime\":\"%s.%09" PRId64 "Z\"", text, part);
-}
-
 static void put_capture(FILE *f, const dqi_sigmf_meta *m, const dqi_sigmf_capture *c) {
     fprintf(f, "{\"core:sample_start\":%" PRIu64, m->offset + c->start);
     if (c->indexed) fprintf(f, ",\"core:global_index\":%" PRIu64, c->index);
-    if (c->time_ns != DQ_NO_TIME) put_time(f, c->time_ns);
+    if (c->time_ns != DQ_NO_TIME) {
+        fputs(",\"core:datetime\":\"", f);
+        dqi_recording_put_time(f, c->time_ns);
+        fputc('"', f);
+    }
     fprintf(f, "%s%s}", m->members[0] ? "," : "", m->members);
 }
 
@@ -107,7 +96,8 @@ static void put_gap(FILE *f, const dqi_sigmf_meta *m, const dqi_sigmf_gap *g) {
             m->offset + g->start, g->end - g->start);
 }
 
-static void put_document(FILE *f, const dqi_sigmf_meta *m) {
+static void put_document(FILE *f, const void *object) {
+    const dqi_sigmf_meta *m = object;
     static const dqi_sigmf_capture none = {.time_ns = DQ_NO_TIME};
     fprintf(f, "{\"global\":{%s,\"core:offset\":%" PRIu64 "},\n\"captures\":[", m->global, m->offset);
     if (m->n_captures == 0) put_capture(f, m, &none);
@@ -131,26 +121,8 @@ static void put_document(FILE *f, const dqi_sigmf_meta *m) {
 }
 
 int dqi_sigmf_meta_write(dqi_sigmf_meta *m) {
-    char fresh[sizeof m->path + 8];
-    snprintf(fresh, sizeof fresh, "%s.new", m->path);
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) return -errno;
-    FILE *f = fdopen(fd, "w");
-    if (!f) {
-        int err = -errno;
-        close(fd);
-        unlink(fresh);
-        return err;
-    }
-    errno = 0;
-    put_document(f, m);
-    int err = ferror(f) ? -(errno ? errno : EIO) : 0;
-    if (fclose(f) != 0 && err == 0) err = -errno;
-    if (err == 0 && rename(fresh, m->path) != 0) err = -errno;
-    if (err != 0)
-        unlink(fresh);
-    else
-        m->changed = false;
+    int err = dqi_recording_replace(m->path, put_document, m);
+    if (err == 0) m->changed = false;
     return err;
 }
 

@@ -4,9 +4,9 @@
 #include "writer/format.h"
 
 static void every_row_says_what_its_files_are(void) {
-    static const int kinds[] = {DQ_WRITE_PCAP,     DQ_WRITE_RAW_PACKETS, DQ_WRITE_RAW_BURSTS,
-                                DQ_WRITE_RAW_FILE, DQ_WRITE_PCAPNG,      DQ_WRITE_BLOCKS,
-                                DQ_WRITE_SIGMF,    DQ_WRITE_DADA,        DQ_WRITE_GUPPI};
+    static const int kinds[] = {DQ_WRITE_PCAP,   DQ_WRITE_RAW_PACKETS, DQ_WRITE_RAW_BURSTS, DQ_WRITE_RAW_FILE,
+                                DQ_WRITE_PCAPNG, DQ_WRITE_BLOCKS,      DQ_WRITE_SIGMF,      DQ_WRITE_DADA,
+                                DQ_WRITE_GUPPI,  DQ_WRITE_ZARR};
     int n = 0;
     for (const dq_format *f; (f = dq_format_of(n)) != NULL; n++) {
         const dqi_format *inner = dqi_format_of(n);
@@ -27,7 +27,7 @@ static void every_row_says_what_its_files_are(void) {
     dq_stage *st;
     dq_diag d = {{0}};
     DQ_EQ(dq_stage_writer(r.s, "w", &c, &st, &d), DQ_INVALID_PARAMETER);
-    CHECK_TEXT(d.text, "writer w: there is no format 9");
+    CHECK_TEXT(d.text, "writer w: there is no format 10");
     rig_close(&r);
 }
 

@@ -120,7 +120,7 @@ end
 
 -- Calls that wait (on the virtual clock, while traffic goes on as fast as it can), or that write where they are told, get no arguments but those of the stand; those that end a session are made by turn.
 local careful = { run = true, measure = true, drain = true, get_burst = true, wait = true, resolve = true, close = true, stop = true, write_s3 = true, pipe = true, start = true, write = true,
-  write_blocks = true, write_pcap = true, write_raw = true, write_sigmf = true, write_dada = true, write_guppi = true }
+  write_blocks = true, write_pcap = true, write_raw = true, write_sigmf = true, write_dada = true, write_guppi = true, write_zarr = true }
 
 local function call_member()
   local name = pick(types)

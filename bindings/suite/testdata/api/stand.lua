@@ -250,6 +250,7 @@ M.args = {
     write_sigmf = function() return { { { dir = work_dir, prefix = next_number(), manifest = false, samples = { type = "ci8", rate = 1e6 } } } } end,
     write_dada = function() return { { { dir = work_dir, prefix = next_number(), manifest = false, samples = { type = "i8" } } } } end,
     write_guppi = function() return { { { dir = work_dir, prefix = next_number(), manifest = false, samples = { type = "ci8" } } } } end,
+    write_zarr = function() return { { { dir = work_dir, prefix = next_number(), manifest = false } } } end,
     write_s3 = function() return { { { bucket = "b", endpoint = "http://127.0.0.1:1", access_key = "a", secret_key = "b", attempts = 1 } } } end,
   },
   interface = {
