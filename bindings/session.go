@@ -266,14 +266,16 @@ var sessionType = &typeDef{
 			Makes a writer of reordered bursts, into files PREFIX_INDEX.dqb, which a program maps as an array: [the format](../../native/writer/BLOCKS.md). Other
 			bursts count as 'write_error'. See [writers](../writers.md).
 			> s:pipe(blocks, s:write_blocks{ name = "heaps", dir = "captures", header = { antenna = 3 } })`},
-		{"write_dada", sessionWrite("dada"), row.FileRows + `. samples table: '{type, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz
+		{"write_dada", sessionWrite("dada"), row.FileRows + `. samples? table: '{type?, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz
+			. format? format | format_name: its constants are the defaults of 'samples'
 			. header? table: further keys, such as NCHAN, NPOL, BW, TELESCOPE and SOURCE
 			-> stage
 			Makes a writer of PSRDADA files PREFIX_INDEX.dada: a header of 4096 bytes and the data of reordered bursts. A missing burst starts another file, whose OBS_OFFSET has
 			its position. See [writers](../writers.md).
 			> s:pipe(blocks, s:write_dada{ name = "psr", samples = { type = "ci8", rate = 1e6 },
 			>   header = { NCHAN = 1, NPOL = 2, BW = 1, TELESCOPE = "test" } })`},
-		{"write_guppi", sessionWrite("guppi"), row.FileRows + `. samples table: '{type, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz
+		{"write_guppi", sessionWrite("guppi"), row.FileRows + `. samples? table: '{type?, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz
+			. format? format | format_name: its constants are the defaults of 'samples'
 			. header? table: further keys, such as OBSNCHAN, NPOL, OBSBW, TELESCOP and SRC_NAME
 			-> stage
 			Makes a writer of GUPPI RAW files PREFIX_INDEX.raw: each reordered burst is a block, behind a header of 4096 bytes. See [writers](../writers.md).
@@ -321,7 +323,8 @@ var sessionType = &typeDef{
 			[objects](../writers.md#objects).
 			> local up = s:write_s3{ name = "up", bucket = "data", prefix = "night1",
 			>   endpoint = "http://127.0.0.1:9000", bytes_per_object = "64MiB" }`},
-		{"write_sigmf", sessionWrite("sigmf"), row.FileRows + `. samples table: '{type, rate?, frequency?}': the type of the samples in the packets, samples/s, and the center frequency in Hz
+		{"write_sigmf", sessionWrite("sigmf"), row.FileRows + `. samples? table: '{type?, rate?, frequency?}': the type of the samples in the packets, samples/s, and the center frequency in Hz
+			. format? format | format_name: its constants are the defaults of 'samples'
 			. packet_data_offset integer = 0, bytes: left out at the front of each packet; of reordered bursts all is written
 			. header? table: further keys of the global object, such as 'core:description'
 			. overwrite boolean = false: replaces a recording that is there; else it stays, and this run's is PREFIX_INDEX
@@ -329,7 +332,8 @@ var sessionType = &typeDef{
 			Makes a writer of SigMF recordings: PREFIX.sigmf-data has the samples, PREFIX.sigmf-meta the type, times and gaps. See [writers](../writers.md).
 			> s:pipe(q, s:write_sigmf{ name = "radio", packet_data_offset = 42,
 			>   samples = { type = "ci16le", rate = 250e6, frequency = 1.4e9 } })`},
-		{"write_zarr", sessionWrite("zarr"), row.FileRows + `. samples? table: '{type, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz; by default the elements are those of the data
+		{"write_zarr", sessionWrite("zarr"), row.FileRows + `. samples? table: '{type?, rate?, frequency?}': the type of the samples, samples/s, and the center frequency in Hz; by default the elements are those of the data
+			. format? format | format_name: its constants are the defaults of 'samples'
 			. header? string | table: for each file and the array's attributes, at most 3071 bytes; a table is written as JSON
 			. present "packet" | "slot" = "packet": what the bitmap has a bit for
 			-> stage

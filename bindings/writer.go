@@ -12,8 +12,10 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	luaformat "github.com/daqiri/daqiri-run/bindings/format"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/bindings/value"
+	"github.com/daqiri/daqiri-run/runtime/format"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/session/recording"
 )
@@ -66,6 +68,9 @@ func (o *options) writer() session.WriterOptions {
 
 // chosen reads which of a kind's formats is selected.
 func (o *options) chosen(of []session.Format) session.Format {
+	if len(of) == 1 {
+		return of[0]
+	}
 	words := make([]string, len(of))
 	for i := range of {
 		words[i] = of[i].Choice
@@ -111,9 +116,9 @@ func (o *options) recording(w *session.WriterOptions) {
 		o.zarr(w)
 		return
 	}
-	in, s := o.samples()
+	badType, s := o.samples()
 	if w.Format.Kind == "sigmf" {
-		o.sigmf(w, in, &s)
+		o.sigmf(w, badType, &s)
 		return
 	}
 	keys, err := recording.ParseKeys(w.Text)
@@ -125,24 +130,60 @@ func (o *options) recording(w *session.WriterOptions) {
 		text = s.GUPPI
 	}
 	if _, _, err := text(nil); err != nil {
-		in.Wrong("type", "%v", err)
+		badType(err)
 	}
 	if w.Text, w.Samples.Dtype, err = text(keys); err != nil {
 		o.Wrong("header", "%v", err)
 	}
 }
 
-// samples reads the table samples: the type, the rate and the frequency. It also returns the table's options.
-func (o *options) samples() (*options, recording.Samples) {
-	o.Need("samples")
+// samples reads the table samples, whose members are by default the constants that the option format declares. It also returns a function that raises
+// an error of the type.
+func (o *options) samples() (badType func(error), s recording.Samples) {
+	f := o.format()
+	if f == nil {
+		o.Need("samples")
+	} else if err := declared(f, &s); err != nil {
+		o.Wrong("format", "%v", err)
+	}
+	in := o.samplesTable(&s)
+	byFormat := in == nil || !in.Has("type")
+	badType = func(err error) {
+		if byFormat {
+			o.Wrong("format", "format %s: samples: type: %v", f.Name, err)
+		}
+		in.Wrong("type", "%v", err)
+	}
+	if d := samplesOf(f); s.Type == "" && f == nil {
+		in.Need("type")
+	} else if s.Type == "" && d == nil {
+		o.Wrong("format", "format %s declares no samples: give samples = { type = … }", f.Name)
+	} else if s.Type == "" {
+		o.Wrong("format", "format %s: %s: give samples = { type = … }", f.Name, d.Varies())
+	}
+	return badType, s
+}
+
+// samplesOf returns what a format, which may be nil, declares of its samples; nil: nothing.
+func samplesOf(f *luaformat.Format) *format.Samples {
+	if f == nil || f.Declared == nil {
+		return nil
+	}
+	return f.Declared.Spec.Samples
+}
+
+// samplesTable sets the members of s that the table samples has, and returns the table's options; nil: there is none.
+func (o *options) samplesTable(s *recording.Samples) *options {
+	if !o.Has("samples") {
+		return nil
+	}
 	t, ok := o.Get("samples").(*lua.LTable)
 	if !ok {
 		o.Wrong("samples", "table expected, got %s", row.Describe(o.Get("samples")))
 	}
 	in := newOptions(o.c, o.Arg, t)
 	in.Allow([]string{"frequency", "rate", "type"})
-	in.Need("type")
-	s := recording.Samples{Type: in.Str("type", ""), Rate: in.Number("rate", 0)}
+	s.Type, s.Rate = in.Str("type", s.Type), in.Number("rate", s.Rate)
 	if in.Has("frequency") {
 		f := in.Number("frequency", 0)
 		s.Frequency = &f
@@ -153,22 +194,43 @@ func (o *options) samples() (*options, recording.Samples) {
 	if key, err := s.Check(); err != nil {
 		in.Wrong(key, "%v", err)
 	}
-	return in, s
+	return in
+}
+
+// declared sets what a format declares of its samples as constants: the type, the rate and the frequency.
+func declared(f *luaformat.Format, s *recording.Samples) error {
+	d := samplesOf(f)
+	if d == nil {
+		return nil
+	}
+	if d.Varies() == "" {
+		s.Type = d.Type
+	}
+	if v, constant := format.Number(d.Rate); constant {
+		s.Rate = v
+	}
+	if v, constant := format.Number(d.Frequency); constant && d.Frequency != "" {
+		s.Frequency = &v
+	}
+	if key, err := s.Check(); err != nil {
+		return fmt.Errorf("format %s: samples: %s: %w", f.Name, key, err)
+	}
+	return nil
 }
 
 // zarr reads the options of a Zarr array, whose samples may be unknown.
 func (o *options) zarr(w *session.WriterOptions) {
 	var s recording.Samples
-	in := o
-	if o.Has("samples") {
-		in, s = o.samples()
+	var badType func(error)
+	if o.Has("samples") || o.Has("format") {
+		badType, s = o.samples()
 	}
 	if w.Rotate.After > 0 {
 		o.Wrong("rotate", "the shards of an array have the same number of blocks: rotate by size or packets")
 	}
 	var err error
 	if w.Zarr, w.Samples, err = s.Zarr(w.Text); err != nil {
-		in.Wrong("type", "%v", err)
+		badType(err)
 	}
 	if n := len(w.Zarr.Attributes); n > recording.MaxAttributes {
 		o.Wrong("header", "the attributes have %d bytes, at most %d fit", n, recording.MaxAttributes)
@@ -176,13 +238,13 @@ func (o *options) zarr(w *session.WriterOptions) {
 }
 
 // sigmf makes the texts of a SigMF recording.
-func (o *options) sigmf(w *session.WriterOptions, in *options, s *recording.Samples) {
+func (o *options) sigmf(w *session.WriterOptions, badType func(error), s *recording.Samples) {
 	header, err := recording.ParseHeader(w.Text)
 	if err != nil {
 		o.Wrong("header", "%v", err)
 	}
 	if w.Text, w.Capture, w.Samples, err = s.SigMF(header, Version); err != nil {
-		in.Wrong("type", "%v", err)
+		badType(err)
 	}
 	if len(w.Text) > maxText {
 		o.Wrong("header", "the global object has %d bytes, at most %d fit", len(w.Text), maxText)

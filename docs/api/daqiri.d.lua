@@ -715,7 +715,8 @@ function bit.tohex(v) end
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
----@field samples table {type, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz
+---@field samples? table {type?, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz
+---@field format? daqiri.format|daqiri.format_name its constants are the defaults of samples
 ---@field header? table further keys, such as NCHAN, NPOL, BW, TELESCOPE and SOURCE
 
 ---@class (exact) daqiri.session.write_guppi.options
@@ -728,7 +729,8 @@ function bit.tohex(v) end
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
----@field samples table {type, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz
+---@field samples? table {type?, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz
+---@field format? daqiri.format|daqiri.format_name its constants are the defaults of samples
 ---@field header? table further keys, such as OBSNCHAN, NPOL, OBSBW, TELESCOP and SRC_NAME
 
 ---@class (exact) daqiri.session.write_pcap.options
@@ -796,7 +798,8 @@ function bit.tohex(v) end
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
----@field samples table {type, rate?, frequency?}: the type of the samples in the packets, samples/s, and the center frequency in Hz
+---@field samples? table {type?, rate?, frequency?}: the type of the samples in the packets, samples/s, and the center frequency in Hz
+---@field format? daqiri.format|daqiri.format_name its constants are the defaults of samples
 ---@field packet_data_offset? integer bytes: left out at the front of each packet; of reordered bursts all is written (default: 0)
 ---@field header? table further keys of the global object, such as core:description
 ---@field overwrite? boolean replaces a recording that is there; else it stays, and this run's is PREFIX_INDEX (default: false)
@@ -811,7 +814,8 @@ function bit.tohex(v) end
 ---@field when_full? "drop"|"delete_oldest"|"stop" at the quota: packets are dropped and the run ends with exit code 6; or the oldest file is deleted; or the run ends in order. Then the packets after the last one that fits are counted as enough (default: "drop")
 ---@field manifest? boolean PREFIX.manifest.json describes the files (default: true)
 ---@field policy? daqiri.policy while the disk is too slow (default: "drop")
----@field samples? table {type, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz; by default the elements are those of the data
+---@field samples? table {type?, rate?, frequency?}: the type of the samples, samples/s, and the center frequency in Hz; by default the elements are those of the data
+---@field format? daqiri.format|daqiri.format_name its constants are the defaults of samples
 ---@field header? string|table for each file and the array's attributes, at most 3071 bytes; a table is written as JSON
 ---@field present? "packet"|"slot" what the bitmap has a bit for (default: "packet")
 
@@ -1214,7 +1218,7 @@ function session:write_blocks(options) end
 ---s:pipe(blocks, s:write_dada{ name = "psr", samples = { type = "ci8", rate = 1e6 },
 ---  header = { NCHAN = 1, NPOL = 2, BW = 1, TELESCOPE = "test" } })
 ---```
----@param options daqiri.session.write_dada.options
+---@param options? daqiri.session.write_dada.options
 ---@return daqiri.stage
 function session:write_dada(options) end
 
@@ -1225,7 +1229,7 @@ function session:write_dada(options) end
 ---s:pipe(blocks, s:write_guppi{ name = "seti", samples = { type = "ci8", rate = 1e6 },
 ---  header = { OBSNCHAN = 64, NPOL = 4, OBSBW = 64 } })
 ---```
----@param options daqiri.session.write_guppi.options
+---@param options? daqiri.session.write_guppi.options
 ---@return daqiri.stage
 function session:write_guppi(options) end
 
@@ -1265,7 +1269,7 @@ function session:write_s3(options) end
 ---s:pipe(q, s:write_sigmf{ name = "radio", packet_data_offset = 42,
 ---  samples = { type = "ci16le", rate = 250e6, frequency = 1.4e9 } })
 ---```
----@param options daqiri.session.write_sigmf.options
+---@param options? daqiri.session.write_sigmf.options
 ---@return daqiri.stage
 function session:write_sigmf(options) end
 

@@ -1,10 +1,12 @@
 package files
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -64,6 +66,7 @@ console.log("right", blocks, gone.size, lost);
 // readZarr has zarrita read the array of a folder, and returns its blocks, missing blocks and other missing packets.
 func readZarr(t *testing.T, dir, kind string) (blocks, gone, lost int) {
 	t.Helper()
+	harness.Need(t, "zarrita")
 	read := exec.Command("node", "--input-type=module", "-e", zarrReader, filepath.Join(dir, "t_000000.zarr"), kind)
 	read.Dir = harness.NodePackages
 	out, err := read.CombinedOutput()
@@ -78,7 +81,6 @@ func readZarr(t *testing.T, dir, kind string) (blocks, gone, lost int) {
 
 func zarrWriter(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	harness.Need(t, "zarrita")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "x.lua"), []byte(zarrScript), 0o644); err != nil {
 		t.Fatal(err)
@@ -165,5 +167,61 @@ func TestZarrKilled(t *testing.T) {
 	}
 	if out, err := repairZarr(t, cmd.Dir); err != nil || out != "t_000000.zarr: completed 0 files\n" {
 		t.Errorf("a second repair: %v: %s", err, out)
+	}
+}
+
+// TestZarrRepaired removes the index and the link of two shards, and the array's shape and gaps: the repair makes what the writer had made.
+func TestZarrRepaired(t *testing.T) {
+	harness.Need(t, "numpy")
+	cmd := zarrWriter(t, "--options", `{"rotate": {"packets": 16}, "samples": {"type": "ci16le"}}`)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	path := func(name string) string { return filepath.Join(cmd.Dir, name) }
+	before := contents(t, cmd.Dir)
+	for name, key := range map[string]string{"t_000003.dqb": "c.3.0.0.0", "t_000005.dqb": "c.7.0.0.0"} {
+		if err := os.Remove(path("t_000000.zarr/" + key)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path(name), int64(len(before[name])-100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() (m map[string]any) {
+		text, err := os.ReadFile(path("t_000000.zarr/zarr.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	want, lost := read(), read()
+	lost["shape"].([]any)[0] = 3
+	for _, key := range []string{"missing_blocks", "incomplete_blocks"} {
+		lost["attributes"].(map[string]any)[key] = []any{}
+	}
+	text, err := json.Marshal(lost)
+	if err == nil {
+		err = os.WriteFile(path("t_000000.zarr/zarr.json"), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := repairZarr(t, cmd.Dir); err != nil || out != "t_000000.zarr: completed 2 files\n" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := read(); !reflect.DeepEqual(got, want) {
+		t.Errorf("zarr.json is %v\nwant %v", got, want)
+	}
+	after := contents(t, cmd.Dir)
+	for name, text := range before {
+		if strings.HasSuffix(name, ".dqb") && after[name] != text {
+			t.Errorf("%s has changed", name)
+		}
+	}
+	if target, err := os.Readlink(path("t_000000.zarr/c.7.0.0.0")); target != "../t_000005.dqb" {
+		t.Errorf("the link is %s (%v)", target, err)
 	}
 }

@@ -65,6 +65,13 @@ t.equal(sum.odd.dropped_by.write_error, 100)
 assert(w.error:find("do not consist of whole samples", 1, true), w.error)
 sum = run(function(s) return s:write_guppi{ name = "guppi", dir = args.dir, samples = { type = "ci8" } } end)
 t.equal({ sum.guppi.written, sum.guppi.dropped_by.write_error }, { 0, 100 }) -- they are not reordered
+local declared = daqiri.format{ name = "declared", samples = { type = "ci16le", rate = 2e6, frequency = "1.4e9 + 5" },
+  { "n", 8 } }
+sum, w = run(function(s)
+  return s:write_sigmf{ name = "by_format", dir = args.dir, policy = "wait", packet_data_offset = 42, format = declared, samples = { rate = 3e6 } }
+end)
+meta = daqiri.from_json(contents(args.dir .. "/by_format.sigmf-meta"))
+t.equal({ meta.global["core:datatype"], meta.global["core:sample_rate"], meta.captures[1]["core:frequency"] }, { "ci16_le", 3e6, 1400000005 })
 sum, w = run(function(s) return s:write_zarr{ name = "zarr", dir = args.dir, samples = radio } end)
 t.equal({ sum.zarr.written, sum.zarr.dropped_by.write_error }, { 0, 100 })
 assert(w.error:find("put a reorder stage before the writer", 1, true), w.error)
@@ -118,6 +125,17 @@ recording("one stream of samples in one folder", radio, { dirs = { args.dir, "b"
 recording("did you mean \"core:author\"?", radio, { header = { author = "x" } })
 recording("not a table of keys and values", radio, { header = "x" })
 recording("unknown option 'append'", radio, { append = true })
+local made = 0
+local function by(text, samples, more)
+  made = made + 1
+  wrong("format f" .. made .. text, { format = daqiri.format{ name = "f" .. made, samples = samples, { "n", 8 } }, samples = more }, "write_sigmf")
+end
+by(" declares no samples: give samples = { type = … }", nil)
+by(": the type of its samples depends on 'n' of each packet: give samples", { type = { of = "n", [1] = "ci8" } })
+by(": samples: type: ci4 is not a type of SigMF recordings", { type = "ci4" }, { rate = 1e6 })
+by(": samples: rate: -1 is not a valid sample rate", { type = "ci8", rate = -1 })
+wrong("'type': ci4 is not a type", { format = declared, samples = { type = "ci4" } }, "write_sigmf")
+wrong("a format, or the name of one, expected", { format = 3 }, "write_zarr")
 wrong("NBIT can't be set", { samples = radio, header = { NBIT = 3 } }, "write_dada")
 wrong("rotate by size or packets", { rotate = { seconds = 1 } }, "write_zarr")
 wrong("ci4 is not a type of Zarr arrays", { samples = { type = "ci4" } }, "write_zarr")
