@@ -221,7 +221,7 @@ var sessionType = &typeDef{
 			. lend integer = 4, blocks: that a reader may have at a time, 1 to 64
 			. readers integer = 4: attached at a time, 1 to 32
 			. policy policy = "drop": for a reader that has as many blocks as it may: it misses the next one, or the queue waits for it
-			. timeout duration = 1: of each wait; a reader that releases nothing in this time is not waited for until it does
+			. timeout duration = 1: of each wait, and at the end of the run of all waits together; a reader that releases nothing in this time is not waited for until it does
 			. header? string | table: for readers; a table is written as JSON
 			-> stage
 			Makes a stage that lends aggregates to other programs without a copy, and passes them on. Python reads them with 'daqiri_run.attach'. Their memory region has

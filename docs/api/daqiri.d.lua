@@ -685,7 +685,7 @@ function bit.tohex(v) end
 ---@field lend? integer blocks: that a reader may have at a time, 1 to 64 (default: 4)
 ---@field readers? integer attached at a time, 1 to 32 (default: 4)
 ---@field policy? daqiri.policy for a reader that has as many blocks as it may: it misses the next one, or the queue waits for it (default: "drop")
----@field timeout? daqiri.duration of each wait; a reader that releases nothing in this time is not waited for until it does (default: 1)
+---@field timeout? daqiri.duration of each wait, and at the end of the run of all waits together; a reader that releases nothing in this time is not waited for until it does (default: 1)
 ---@field header? string|table for readers; a table is written as JSON
 
 ---@class (exact) daqiri.session.threshold.options

@@ -17,7 +17,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define NAP_NS 100000 // between two checks of a busy consumer on the virtual clock
+#define NAP_NS  100000 // between two checks of a busy consumer on the virtual clock
+#define REST_NS 50000  // between two checks of the ring by a consumer that has emptied it
 
 typedef struct outlet {
     dqi_stage_ops ops;
@@ -31,6 +32,7 @@ typedef struct outlet {
     _Atomic uint32_t ended;
     dqi_gauge busy; // bursts in the ring or being processed, and pending operations of the consumer
     bool taken;     // consumer only: it has a burst
+    bool active;    // consumer only: it took a burst since it waited last
     bool refused;   // virtual clock: a push found the ring full since the last step
     dqi_counters c; // of the consumer and of scripts; any thread adds
 } outlet;
@@ -62,26 +64,34 @@ static int outlet_push(dq_stage *st, dqi_node *node, dq_burst *in, dq_burst **ou
 
 // ---- consumer ---------------------------------------------------------------------------------------------
 
+// Waits until the ring may have a burst; false: it is empty and the input has ended. A consumer that took
+// bursts first rests without an announcement, so that the queue's thread needs no system call for each of
+// many bursts.
+static bool wait_for_burst(outlet *o) {
+    struct pollfd fds[1];
+    if (o->active && !dqi_virtual(o->session)) {
+        o->active = false;
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+        return true;
+    }
+    dqi_wake_announce(&o->wake);
+    bool ended = atomic_load(&o->ended) != 0; // before the ring is checked
+    if (dqi_ring_level(&o->in.ring) > 0 || ended)
+        dqi_wake_stay(&o->wake);
+    else
+        dqi_wake_sleep(&o->wake, fds, 1, INT64_MAX);
+    return !ended || dqi_ring_level(&o->in.ring) > 0;
+}
+
 dq_burst *dq_external_take(dq_stage *st, dq_view *view, uint32_t *tag) {
     outlet *o = st->impl;
-    struct pollfd fds[1];
     void *p;
     dqi_staged_end(&o->staged);
     if (o->taken) dqi_gauge_add(&o->busy, -1); // its operations have been counted
     o->taken = false;
-    while (!dqi_consumer_pop(&o->in, &p, tag)) {
-        dqi_wake_announce(&o->wake);
-        bool ended = atomic_load(&o->ended) != 0; // before the ring is checked
-        if (dqi_ring_level(&o->in.ring) > 0) {
-            dqi_wake_stay(&o->wake);
-        } else if (ended) {
-            dqi_wake_stay(&o->wake);
-            return NULL;
-        } else {
-            dqi_wake_sleep(&o->wake, fds, 1, INT64_MAX);
-        }
-    }
-    o->taken = true;
+    while (!dqi_consumer_pop(&o->in, &p, tag))
+        if (!wait_for_burst(o)) return NULL;
+    o->taken = o->active = true;
     dq_burst_view(p, view);
     o->staged.staging = atomic_load(&o->staging);
     dqi_staged_begin(&o->staged, p);

@@ -193,10 +193,11 @@ func (s *Session) Forward(name string, tx *Queue, policy Policy) (*Stage, error)
 }
 
 // shareDepth is the maximum number of aggregates that wait to be announced.
-const shareDepth = 256
+const shareDepth = 32
 
-// spareBuffers is the number of buffers of a region that assembly needs in addition to those that readers have.
-const spareBuffers = 8
+// spareBuffers is the number of buffers of a region that assembly and aggregates which wait to be announced need in addition to those that readers
+// have.
+const spareBuffers = 8 + shareDepth
 
 // Limits of ShareOptions.
 const (

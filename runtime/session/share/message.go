@@ -102,3 +102,17 @@ func send(raw syscall.RawConn, p []byte, files ...*os.File) (err error) {
 	}
 	return err
 }
+
+// drain discards what the peer has sent, and lets it send no more. A connection that is closed with unread messages would report an error to the peer
+// in place of the last messages to it.
+func drain(raw syscall.RawConn) {
+	_ = raw.Control(func(fd uintptr) {
+		if syscall.Shutdown(int(fd), syscall.SHUT_RD) != nil {
+			return
+		}
+		var p [messageBytes]byte
+		for n := 1; n > 0; {
+			n, _, _ = syscall.Recvfrom(int(fd), p[:], syscall.MSG_DONTWAIT)
+		}
+	})
+}

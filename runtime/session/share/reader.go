@@ -160,6 +160,7 @@ func (s *Share) detach(r *reader, level, why string) {
 		s.release(index)
 	}
 	r.has = nil // messages that it sent before release nothing
+	drain(r.raw)
 	_ = r.conn.Close()
 	s.free.Broadcast()
 	s.Log(level, fmt.Sprintf("share %s: reader detached", s.name),

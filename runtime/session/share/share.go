@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/daqiri/daqiri-run/native"
@@ -23,7 +24,7 @@ type Options struct {
 	Lend    int           // blocks that a reader may have at a time
 	Readers int           // readers at a time
 	Wait    bool          // wait for readers that have as many blocks as they may
-	Timeout time.Duration // of each wait
+	Timeout time.Duration // of each wait, and of all that begin or continue during End
 	Header  string        // text for readers
 	Log     func(level, text string, fields map[string]any)
 }
@@ -44,10 +45,11 @@ type Share struct {
 	leases     []*lease // by index; nil: free
 	regions    map[native.Region]*os.File
 	shape      shape
-	shapeNo    int      // number of changes of the shape
-	headers    *os.File // of blocks of the shape, one for each index
-	lent       *os.File // the same, read-only
-	generation uint32   // of the last block
+	shapeNo    int       // number of changes of the shape
+	headers    []byte    // file of the headers of blocks of the shape, one for each index; mapped
+	lent       *os.File  // the same, read-only
+	generation uint32    // of the last block
+	closing    time.Time // end of all waits; zero before End
 	ended      bool
 	started    bool // the stage's bursts have a consumer
 	failed     bool // an error was logged
@@ -157,9 +159,7 @@ func (s *Share) offer(b native.Burst, v *native.View) error {
 	if err := s.describe(b, &a, in, len(header)); err != nil {
 		return err
 	}
-	if _, err := s.headers.WriteAt(header, native.BlockFileHeaderBytes+int64(index)*int64(len(header))); err != nil {
-		return fmt.Errorf("cannot write the header of a block: %w", err)
-	}
+	copy(s.headers[native.BlockFileHeaderBytes+index*len(header):], header)
 	s.generation++
 	l.generation = s.generation
 	for _, r := range s.sorted() {
@@ -184,6 +184,7 @@ func (s *Share) sorted() []*reader {
 }
 
 // await waits until each reader may have a block, or for the timeout. A reader that did not release one in this time is not waited for until it does.
+// During End it waits at most until the end of all waits.
 func (s *Share) await() {
 	full := func() bool {
 		for r := range s.readers {
@@ -197,14 +198,8 @@ func (s *Share) await() {
 		return
 	}
 	late := false
-	t := time.AfterFunc(s.Timeout, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		late = true
-		s.free.Broadcast()
-	})
-	defer t.Stop()
-	for full() && !late {
+	defer s.after(s.Timeout, func() { late = true }).Stop()
+	for full() && !late && (s.closing.IsZero() || time.Now().Before(s.closing)) {
 		s.free.Wait()
 	}
 	for r := range s.readers {
@@ -223,27 +218,31 @@ func (s *Share) describe(b native.Burst, a *native.Aggregate, in native.Region, 
 		return nil
 	}
 	file := b.BlockFileHeader(s.name, s.Header, uint64(s.shapeNo))
-	f, err := native.SharedFile("daqiri-headers", len(file)+headerBytes*len(s.leases))
+	size := len(file) + headerBytes*len(s.leases)
+	f, err := native.SharedFile("daqiri-headers", size)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	lent, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
-	if err == nil {
-		_, err = f.WriteAt(file, 0)
-	}
 	if err != nil {
-		_ = errors.Join(f.Close(), lent.Close())
 		return err
 	}
+	headers, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		_ = lent.Close()
+		return fmt.Errorf("cannot map the headers of blocks: %w", err)
+	}
+	copy(headers, file)
 	s.closeHeaders()
-	s.headers, s.lent, s.shape = f, lent, n
+	s.headers, s.lent, s.shape = headers, lent, n
 	s.shapeNo++
 	return nil
 }
 
 func (s *Share) closeHeaders() {
 	if s.headers != nil {
-		_ = errors.Join(s.headers.Close(), s.lent.Close())
+		_ = errors.Join(syscall.Munmap(s.headers), s.lent.Close())
 	}
 }
 
@@ -278,10 +277,29 @@ func (s *Share) Attached() (list []Reader) {
 	return list
 }
 
-// End lends the remaining bursts, sends the readers the reason, and ends all leases. The session must have stopped to receive, so that blocks which
-// readers have remain unchanged. It is idempotent.
+// close ends all waits for readers together after the timeout, counted from now.
+func (s *Share) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = time.Now().Add(s.Timeout)
+	s.after(s.Timeout, func() {})
+}
+
+// after calls f once d has passed, with the lock, and wakes the waits.
+func (s *Share) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		f()
+		s.free.Broadcast()
+	})
+}
+
+// End lends the remaining bursts, for which it waits for readers at most the timeout in all, sends the readers the reason, and ends all leases. The
+// session must have stopped to receive, so that blocks which readers have remain unchanged. It is idempotent.
 func (s *Share) End(reason string) {
 	s.once.Do(func() {
+		s.close()
 		if s.started {
 			s.st.End()
 			<-s.over

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -115,4 +117,66 @@ func TestReleaseAfterDetach(t *testing.T) {
 	if why := r.take(release); !strings.Contains(why, "a block that it does not have") || s.leases[0].readers != 1 {
 		t.Errorf("%q, %d readers have the block", why, s.leases[0].readers)
 	}
+}
+
+// TestLastMessage checks that a reader gets the last message although the program has not read all of its messages.
+func TestLastMessage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "live")
+	s, err := New("live", Options{Path: path, Mode: 0o600, Lend: 1, Readers: 1, Log: func(string, string, map[string]any) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.End("")
+	c := attach(t, path)
+	if kind, _ := c.text(); kind != kindHello {
+		t.Fatal(kind)
+	}
+	release := make([]byte, messageBytes)
+	binary.LittleEndian.PutUint32(release, kindRelease)
+	s.mu.Lock() // so that at most one of these is handled
+	for range 3 {
+		if _, err := c.Write(release); err != nil {
+			t.Error(err)
+		}
+	}
+	r := s.sorted()[0]
+	if err := send(r.raw, end("it is over", 5)); err != nil {
+		t.Error(err)
+	}
+	s.detach(r, "info", "")
+	s.mu.Unlock()
+	if kind, text := c.text(); kind != kindEnd || text["reason"] != "it is over" {
+		t.Errorf("the last message: %d %v", kind, text)
+	}
+	if _, err := c.Write(release); err == nil {
+		t.Error("the program accepts a message after the last one")
+	}
+}
+
+// TestTimeoutOfTheEnd checks that each wait for a reader takes the timeout, and that all waits of the end, the one that had begun among them, take it
+// together, though the reader releases a block after each wait.
+func TestTimeoutOfTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Share{Options: Options{Wait: true, Lend: 1, Timeout: time.Second}}
+		s.free = sync.NewCond(&s.mu)
+		r := &reader{s: s, has: map[uint32]uint32{0: 1}}
+		s.readers = map[*reader]bool{r: true}
+		waits := func(n int) time.Duration {
+			began := time.Now()
+			for range n {
+				s.mu.Lock()
+				s.await()
+				r.slow = false
+				s.mu.Unlock()
+			}
+			return time.Since(began)
+		}
+		if took := waits(3); took != 3*time.Second {
+			t.Errorf("three waits of the run took %v", took)
+		}
+		time.AfterFunc(time.Second/2, s.close)
+		if took := waits(50); took != 3*time.Second/2 {
+			t.Errorf("all waits took %v, half a second of them before the end", took)
+		}
+	})
 }
