@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,15 @@ var benchRuns = []struct {
 	{script: "rewrite", args: "--seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) { b.same(got, "rewritten", got["packets"]) }},
 	{script: "rewrite", args: "--seconds 0.2 --stage=false"},
 	{script: "loop_changes", args: "--queues 10 --seconds 0.2"},
+	{script: "share", args: "--seconds 0.2 --size 1024"},
+	{script: "share", args: "--seconds 0.2 --size 1024 --path {dir}/live", prepare: withReader, check: func(b *benchRun, got, _ map[string]float64) {
+		b.positive(got, "lent")
+		read := b.reader()
+		b.positive(read, "blocks")
+		if read["blocks"] < got["lent"] || read["skipped"] < read["missed"] {
+			b.t.Errorf("the script lent %v, the reader got %v", got, read)
+		}
+	}},
 	{script: "start"},
 	{script: "udp", args: "--port {port} --size 8000 --seconds 0.2", check: func(b *benchRun, got, _ map[string]float64) {
 		b.positive(got, "offered_pps")
@@ -105,6 +115,7 @@ type benchRun struct {
 	env      []string
 	sendSize int // of datagrams that a plain sender sends once it is ready; 0: none are sent
 	silent   func() float64
+	reader   func() map[string]float64 // waits for the reader's end and returns its counts
 	s3       *harness.S3Server
 }
 
@@ -256,6 +267,23 @@ func received(b *benchRun, got, sent map[string]float64) {
 func worked(b *benchRun, got, _ map[string]float64) { b.positive(got, "blocks", "checked") }
 
 func senderOf(size int) func(*benchRun) { return func(b *benchRun) { b.sendSize = size } }
+
+// withReader attaches a reader to the script's stream.
+func withReader(b *benchRun) {
+	cmd := exec.Command(harness.BuiltBench(b.t), "peer", "share", "--path", filepath.Join(b.values["dir"], "live"), "--for", "1m")
+	var out, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	b.reader = func() (read map[string]float64) {
+		if err := errors.Join(cmd.Wait(), json.Unmarshal([]byte(out.String()), &read)); err != nil {
+			b.t.Fatalf("reader: %v: %s%s", err, &out, &stderr)
+		}
+		return read
+	}
+}
 
 // inCable runs the script at the sending end of a cable.
 func inCable(b *benchRun) {

@@ -89,7 +89,7 @@ func TestCases(t *testing.T) {
 	}
 	for _, want := range []string{"loop_1024", "loop_copy", "script_handler", "script_modify", "rewrite", "gaps", "udp_1024", "udp_8000", "udp_65000",
 		"udp_plain_1024", "udp_plain_8000", "tcp", "write_pcap_1024", "write_pcap_8000", "write_pcapng_1024", "write_pcapng_8000", "write_raw_1024", "write_raw_8000", "write_blocks_1024", "write_blocks_8000",
-		"reorder_256", "reorder_1024", "reorder_4096", "reorder_8192", "convert", "convert_12", "s3",
+		"reorder_256", "reorder_1024", "reorder_4096", "reorder_8192", "share", "convert", "convert_12", "s3",
 		"loop_flows_2", "loop_flows_8", "loop_flows_64", "loop_queues", "loop_changes", "udp_pairs", "column", "place", "heaps_1024", "heaps_8192",
 		"capture_pcap", "xdp", "replay", "replay_veth", "replay_gaps", "latency", "pacing", "start"} {
 		if !seen[want] {

@@ -24,6 +24,7 @@ type Case struct {
 const (
 	mppsPerCPU   = "million packets per CPU second"
 	perCPUSecond = "GB per CPU second"
+	threadSecond = "GB per CPU second of the queues' thread"
 	gpuRate      = "GB/s of payload"
 )
 
@@ -68,6 +69,7 @@ var Cases = []Case{
 	{"reorder_8192", "the same with 8192 bytes", perCPUSecond, false, 5, runReorder(8192)},
 	{"heaps_1024", "pieces of 1024 bytes put into heaps of 4 MiB, by id and byte offset, on one thread", perCPUSecond, false, 5, runHeaps(1024)},
 	{"heaps_8192", "the same with 8192 bytes", perCPUSecond, false, 5, runHeaps(8192)},
+	{"share", "payloads of 8192 bytes put in order, into blocks of 256 KiB that another process maps and releases", threadSecond, false, 20, runShare},
 	{"convert", "int16 of the network's order to fp32, from memory to memory, in pieces of 8 KiB", perCPUSecond, false, 10, runConvert},
 	{"convert_12", "packed 12-bit elements to fp32, from memory to memory, in pieces of 8 KiB", perCPUSecond, false, 10, runConvert12},
 	{"gpu_reorder", "payloads put in order in a GPU's memory: 8192 bytes, 16384 packets a list; of 1024 and 4096, and 1024 a list, too", gpuRate, false, 5, gpuReorder.run},

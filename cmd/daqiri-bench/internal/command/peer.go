@@ -24,7 +24,7 @@ type peerFlags struct {
 	port, size, segments, buffers, stride, batch, n int
 	pps                                             float64
 	gro, copies, heaps, noMarks, engine, network    bool
-	from, to, endpoint, bucket                      string
+	from, to, endpoint, bucket, path                string
 	length                                          time.Duration
 }
 
@@ -36,7 +36,7 @@ func newPeer(g *state.Global) *cobra.Command {
 	out := json.NewEncoder(g.Stdout)
 	for name, run := range map[string]func(*json.Encoder, *peerFlags) error{
 		"memory": peerMemory, "udp-send": peerSend, "udp-recv": peerRecv, "udp": peerPair, "latency": peerLatency,
-		"pace": peerPace, "flows": peerFlows, "reorder": peerReorder, "convert": peerConvert, "put": peerPut,
+		"pace": peerPace, "flows": peerFlows, "reorder": peerReorder, "convert": peerConvert, "put": peerPut, "share": peerShare,
 		"gpu-reorder": peerGPU(baseline.RunGPUReorder), "gpu-convert": peerGPU(baseline.RunGPUConvert), "gpu-gather": peerGPU(baseline.RunGPUGather)} {
 		var f peerFlags
 		sub := &cobra.Command{Use: name, Args: cobra.NoArgs,
@@ -68,6 +68,7 @@ func (f *peerFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.network, "network", false, "they have their highest byte first")
 	fs.StringVar(&f.endpoint, "endpoint", "", "URL of an S3 store; credentials come from the environment")
 	fs.StringVar(&f.bucket, "bucket", "", "of the objects")
+	fs.StringVar(&f.path, "path", "", "of the socket of a shared stream")
 	fs.BoolVar(&f.engine, "engine", false, "the engine's pacer, not the plain loop")
 }
 
@@ -172,6 +173,15 @@ func peerGPU(run func(time.Duration) (baseline.Rates, error)) func(*json.Encoder
 func peerPut(out *json.Encoder, f *peerFlags) error {
 	got, err := baseline.RunPut(baseline.Store{Endpoint: f.endpoint, Bucket: f.bucket, Prefix: "ready"}, f.size, f.n)
 	return encode(out, got, err)
+}
+
+// peerShare reads the shared stream at f.path until its end.
+func peerShare(out *json.Encoder, f *peerFlags) error {
+	got, err := baseline.RunShare(f.path, f.length)
+	if err != nil {
+		return err
+	}
+	return out.Encode(got)
 }
 
 // encodeRate prints bytes per second, unless err is set.
