@@ -12,7 +12,7 @@ DPDK_LINK     = $$(pkg-config --libs libdpdk)
 DPDK_SOURCES := $(wildcard native/engine/dpdk/plugin/*.c)
 DPDK_HEADERS := $(shell find native -name '*.h')
 
-.PHONY: build run test test-deep test-busy check soak mutate bpf ptx gpu-suite docs deps fmt install release clean help
+.PHONY: build run test test-deep test-busy check soak mutate bpf ptx gpu-suite docs deps fmt install wheel release clean help
 .NOTPARALLEL:
 
 build: ## build ./daqiri-run and ./daqiri-bench (the default): 2 minutes the first time
@@ -108,7 +108,18 @@ ARCH     = $(shell $(GO) env GOARCH)
 RELEASE  = $(BUILD)/daqiri-run-$(VERSION)-linux-$(ARCH)
 DEB_TREE = $(BUILD)/deb-$(ARCH)
 
-release: build ## make build/daqiri-run-VERSION-linux-ARCH.tar.gz, to be unpacked below /usr/local, and a .deb
+# A Python with pip, setuptools and wheel: the distribution's, where there is one. It builds in a copy, because it leaves files beside the source.
+PYTHON ?= $(or $(wildcard /usr/bin/python3),python3)
+
+wheel: ## make build/daqiri_run_reader-VERSION-py3-none-any.whl, the Python package
+	rm -rf $(BUILD)/wheel
+	install -d $(BUILD)/wheel/daqiri_run
+	cp python/pyproject.toml python/README.md LICENSE $(BUILD)/wheel
+	cp python/daqiri_run/*.py python/daqiri_run/py.typed $(BUILD)/wheel/daqiri_run
+	$(PYTHON) -m pip wheel --quiet --no-index --no-deps --no-build-isolation -w $(BUILD) $(BUILD)/wheel
+	rm -rf $(BUILD)/wheel
+
+release: build wheel ## make build/daqiri-run-VERSION-linux-ARCH.tar.gz, to be unpacked below /usr/local, a .deb, and the wheel
 	rm -rf $(RELEASE) $(DEB_TREE)
 	$(MAKE) --no-print-directory install PREFIX= DESTDIR=$(CURDIR)/$(RELEASE)
 	tar -C $(BUILD) --sort=name --owner=0 --group=0 --numeric-owner -czf $(RELEASE).tar.gz $(notdir $(RELEASE))

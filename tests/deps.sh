@@ -44,6 +44,7 @@ look() {
     want jsonschema python3-jsonschema module jsonschema
     want pip python3-pip module pip
     want venv python3-venv module ensurepip
+    want setuptools python3-setuptools module setuptools
     want wheel python3-wheel module wheel
     want iperf3 iperf3 has iperf3
     want prometheus prometheus has promtool

@@ -1,7 +1,10 @@
 """Reads the files of daqiri-run as memory-mapped numpy arrays: block files (native/writer/BLOCKS.md) and raw ones; and the blocks of
 running scripts without a copy."""
+from __future__ import annotations
+
 import math
 import os
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
@@ -13,11 +16,14 @@ _ELEMENTS = {0: "u1", 1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<f2", 6: "<u2", 
 _LONGEST = 2**31 - 1  # bytes of a record of numpy
 
 
-def _number(head, at, kind):
+_Path = Union[str, "os.PathLike[str]"]
+
+
+def _number(head: bytes, at: int, kind: str) -> int:
     return int(np.frombuffer(head, kind, 1, at)[0])
 
 
-def _layout(path, head):
+def _layout(path: _Path, head: bytes) -> dict[str, int]:
     """Returns the header of a block file as a dict with the names of BLOCKS.md. Raises ValueError if it is not one, or contradicts itself."""
     if len(head) < 168 or head[:8] != b"DQBATCH\0" or _number(head, 8, "<u4") != 1:
         raise ValueError(f"{path}: no block file of version 1")
@@ -34,7 +40,7 @@ def _layout(path, head):
     return h
 
 
-def blocks(path):
+def blocks(path: _Path) -> np.ndarray:
     """The whole blocks of a block file: an array of records with batch_id, ordinal, first_ns, last_ns, packets, present_cells, flags,
     fill, present (bits), and data, of shape (slots, elements). A file that still grows has those that are complete by now.
     ValueError: it is not a block file of version 1, or a damaged one."""
@@ -57,17 +63,17 @@ def blocks(path):
     return np.memmap(path, record, "r", header, (count,))
 
 
-def _record(fields, itemsize):
+def _record(fields: list[tuple[str, Any, int]], itemsize: int) -> np.dtype:
     names, formats, offsets = zip(*fields)
     return np.dtype({"names": list(names), "formats": list(formats), "offsets": list(offsets), "itemsize": itemsize})
 
 
-def present(b):
+def present(b: np.ndarray) -> np.ndarray:
     """Which cells came, by block: booleans of shape (blocks, 8 * bytes of the bitmap); those behind the last cell are False."""
     return np.unpackbits(np.asarray(b["present"]), axis=-1, bitorder="little").astype(bool)
 
 
-def hdf5(path, out=None):
+def hdf5(path: _Path, out: Optional[str] = None) -> str:
     """Creates an HDF5 file beside a block file, by h5py, and returns its name: out, or path with .h5 in place of .dqb. Its data set "data" has the data
     of all whole blocks, of shape (blocks, slots, elements), and reads them from the block file, whose absolute name it has. The other fields of blocks()
     and the cells of present() are data sets of their own. FileExistsError: out is there. ValueError: as blocks(), or there is no whole block."""
@@ -94,7 +100,7 @@ def hdf5(path, out=None):
     return out
 
 
-def raw(path, dtype="u1", shape=(-1,), offset=0):
+def raw(path: _Path, dtype: Any = "u1", shape: Union[int, Sequence[int]] = (-1,), offset: int = 0) -> np.ndarray:
     """A raw file as an array of a type and shape, one part of which may be -1: as many as the file has whole.
     ValueError: the shape has more than one such part, one beside a part of 0, or a negative one; elements have no bytes or are objects; the file is
     shorter than that."""

@@ -1,4 +1,6 @@
 """Reads the blocks of a running script's s:share without a copy (runtime/session/share/PROTOCOL.md)."""
+from __future__ import annotations
+
 import array
 import json
 import mmap
@@ -12,6 +14,7 @@ import tempfile
 import time
 import warnings
 import weakref
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
@@ -27,7 +30,7 @@ _LONGEST = _MESSAGE + 65536
 class Block:
     """A block of a stream. Its views are valid until the next block is read, or release() is called."""
 
-    def __init__(self, live, shape, index: int, generation: int, data_at: int, missed: int):
+    def __init__(self, live: Live, shape: _Shape, index: int, generation: int, data_at: int, missed: int):
         self._live, self._shape, self._index, self._generation, self._at = live, shape, index, generation, data_at
         self._released, self._data, self._arrays = False, None, []  # arrays: weak references to those that all views refer to
         h = shape.layout
@@ -48,7 +51,7 @@ class Block:
             self._data = self._array(self._shape.region)
         return self._data
 
-    def _array(self, memory):
+    def _array(self, memory: mmap.mmap) -> np.ndarray:
         if self._released:
             raise ValueError(f"the block of batch {self.batch_id} was released: copy() keeps the data of a block")
         element = self._shape.element
@@ -71,10 +74,10 @@ class Block:
         a page that was written no longer shows later blocks, so copy the array before changing it in place."""
         return self._array(self._shape.private())
 
-    def __dlpack__(self, **options):
+    def __dlpack__(self, **options: Any) -> Any:
         return self.tensor().__dlpack__(**options)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0  # the host
 
     def release(self) -> None:
@@ -87,14 +90,14 @@ class Block:
         """Whether a view of a released block still exists."""
         return any(a() is not None for a in self._arrays)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<block of batch {self.batch_id}, {self.packets} packets{', released' if self._released else ''}>"
 
 
 class _Shape:
     """The memory of blocks of one shape."""
 
-    def __init__(self, name, region_fd, headers_fd):
+    def __init__(self, name: str, region_fd: int, headers_fd: int):
         try:
             self.region = mmap.mmap(region_fd, os.fstat(region_fd).st_size, prot=mmap.PROT_READ)
             self.headers = mmap.mmap(headers_fd, os.fstat(headers_fd).st_size, prot=mmap.PROT_READ)
@@ -109,13 +112,13 @@ class _Shape:
         at, n = struct.unpack_from("<II", head, 160)
         self.text = head[at:at + n].decode()
 
-    def private(self):
+    def private(self) -> mmap.mmap:
         """A copy-on-write mapping of the region."""
         if self._private is None:
             self._private = mmap.mmap(self._fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
         return self._private
 
-    def __del__(self):
+    def __del__(self) -> None:
         os.close(self._fd)
 
 
@@ -141,7 +144,7 @@ class Live:
         """The option header of s:share, as text; empty before the first block."""
         return self._shape.text if self._shape else ""
 
-    def _receive(self):
+    def _receive(self) -> tuple[int, bytes, Optional[dict]]:
         """Returns kind, message and JSON text of the next message; _END once the program has closed the connection."""
         fds = array.array("i")
         try:
@@ -158,18 +161,18 @@ class Live:
             self._shape = _Shape(self._path, *fds)
         return kind, message, json.loads(message[_MESSAGE:_MESSAGE + length]) if kind in (_HELLO, _END) else None
 
-    def _give_back(self, block):
+    def _give_back(self, block: Block) -> None:
         try:
             self._socket.send(struct.pack("<III", _RELEASE, block._index, block._generation).ljust(_MESSAGE, b"\0"))
         except OSError:
             pass  # the program has ended: the memory stays as it is
 
-    def _report(self, block):
+    def _report(self, block: Optional[Block]) -> None:
         if block is not None and block._in_use():
             warnings.warn(f"a view of the block of batch {block.batch_id} is still in use after its release: its content changes; use copy()",
                           RuntimeWarning, stacklevel=3)
 
-    def __iter__(self):
+    def __iter__(self) -> Live:
         return self
 
     def __next__(self) -> Block:
@@ -200,10 +203,10 @@ class Live:
         self._before = self._block = None
         self._socket.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Live:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
 
@@ -227,7 +230,7 @@ def attach(name: str) -> Live:
 class Run:
     """A run of a script and the blocks that it lends, by iteration. After the last one, summary has the run's summary and returncode its exit code."""
 
-    def __init__(self, command, stream: str):
+    def __init__(self, command: Sequence[str], stream: str):
         self._folder, self._stream, self.live = tempfile.mkdtemp(prefix="daqiri-run-"), stream, None
         self.summary, self.returncode = None, None
         path = os.path.join(self._folder, "summary.json")
@@ -246,7 +249,7 @@ class Run:
             time.sleep(0.01)
         return attach(path)
 
-    def __iter__(self):
+    def __iter__(self) -> Run:
         return self
 
     def __next__(self) -> Block:
@@ -260,7 +263,7 @@ class Run:
             self._finish()
             raise
 
-    def _finish(self):
+    def _finish(self) -> None:
         self.returncode = self._process.wait()
         try:
             with open(os.path.join(self._folder, "summary.json")) as f:
@@ -278,14 +281,14 @@ class Run:
                 self._process.send_signal(signal.SIGINT)
             self._finish()
 
-    def __enter__(self):
+    def __enter__(self) -> Run:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
 
-def run(script: str, *, stream: str = "live", program: str = "daqiri-run", **args) -> Run:
+def run(script: str, *, stream: str = "live", program: str = "daqiri-run", **args: Any) -> Run:
     """Starts a script with arguments (--NAME VALUE) and attaches to its s:share{ name = stream }, which must not set a path. Raises FileNotFoundError
     without the program, and RuntimeError, at the first block, if the script ends before it has the stream."""
     return Run([program, script] + [f"--{name}={value}" for name, value in args.items()], stream)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/daqiri/daqiri-run/tests/harness"
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
@@ -42,11 +43,12 @@ func installed(t *testing.T, prefix string) {
 	}
 }
 
-// TestRelease makes the tarball and the package, and runs what is in each.
+// TestRelease makes the tarball, the package and the wheel, and runs what is in the first two; tests/files installs a wheel.
 func TestRelease(t *testing.T) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("no dpkg-deb here")
 	}
+	harness.Need(t, "pip")
 	build := t.TempDir()
 	make := exec.Command("make", "release", "BUILD=build/release-test")
 	make.Dir = tree.Root
@@ -56,8 +58,9 @@ func TestRelease(t *testing.T) {
 	}
 	archives, _ := filepath.Glob(filepath.Join(tree.Root, "build/release-test/daqiri-run-*.tar.gz"))
 	packages, _ := filepath.Glob(filepath.Join(tree.Root, "build/release-test/daqiri-run-*.deb"))
-	if len(archives) != 1 || len(packages) != 1 {
-		t.Fatalf("%v, %v", archives, packages)
+	wheels, _ := filepath.Glob(filepath.Join(tree.Root, "build/release-test/daqiri_run_reader-*.whl"))
+	if len(archives) != 1 || len(packages) != 1 || len(wheels) != 1 {
+		t.Fatalf("%v, %v, %v", archives, packages, wheels)
 	}
 	for _, args := range [][]string{{"tar", "-C", build, "-xzf", archives[0]}, {"dpkg-deb", "-x", packages[0], filepath.Join(build, "deb")}} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {

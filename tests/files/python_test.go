@@ -251,7 +251,8 @@ func pythonSays(t *testing.T, script string, args ...string) {
 	}
 }
 
-// TestPythonInstalls installs the package by pip into an environment of its own, without a network, and reads with it.
+// TestPythonInstalls installs the package by pip, from its folder and from the wheel of `make wheel`, without a network, and reads with it. What is
+// installed has type hints and docstrings, and the wheel has the version of the program.
 func TestPythonInstalls(t *testing.T) {
 	harness.Need(t, "pip")
 	python, err := harness.PipPython()
@@ -259,24 +260,52 @@ func TestPythonInstalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	source, venv := filepath.Join(dir, "python"), filepath.Join(dir, "venv")
+	source, build := filepath.Join(dir, "python"), filepath.Join(dir, "build")
 	if err := os.CopyFS(source, os.DirFS(filepath.Join(tree.Root, "python"))); err != nil { // pip builds where the source is
 		t.Fatal(err)
 	}
-	inside := filepath.Join(venv, "bin", "python")
-	for _, args := range [][]string{
-		{python, "-m", "venv", "--system-site-packages", venv},
-		{inside, "-m", "pip", "install", "--no-index", "--no-build-isolation", source},
-	} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	version, err := exec.Command(harness.Built(t), "--version").Output()
+	fields := strings.Fields(string(version))
+	if err != nil || len(fields) < 2 {
+		t.Fatalf("%q: %v", version, err)
+	}
+	command(t, "make", "-C", tree.Root, "wheel", "BUILD="+build, "PYTHON="+python)
+	wheel := filepath.Join(build, "daqiri_run_reader-"+fields[1]+"-py3-none-any.whl")
+	for name, from := range map[string]string{"folder": source, "wheel": wheel} {
+		venv := filepath.Join(dir, name)
+		inside := filepath.Join(venv, "bin", "python")
+		command(t, python, "-m", "venv", "--system-site-packages", venv)
+		command(t, inside, "-m", "pip", "install", "--no-index", "--no-build-isolation", from)
+		where, err := exec.Command(inside, "-c", pythonTyped).CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(where), venv) {
+			t.Fatalf("%s: it lies at %s (%v)", name, where, err)
 		}
+		readBack(t, inside)
 	}
-	where, err := exec.Command(inside, "-c", "import daqiri_run; print(daqiri_run.__file__)").Output()
-	if err != nil || !strings.HasPrefix(string(where), venv) {
-		t.Fatalf("it lies at %s (%v)", where, err)
+}
+
+// pythonTyped checks that the installed package is marked as typed and that its public functions have type hints and docstrings. It prints where it lies.
+const pythonTyped = `
+import inspect, os, daqiri_run
+folder = os.path.dirname(daqiri_run.__file__)
+assert os.path.exists(os.path.join(folder, "py.typed"))
+for name in daqiri_run.__all__:
+    thing = getattr(daqiri_run, name)
+    assert inspect.getdoc(thing), name
+    for part in [thing] if inspect.isfunction(thing) else [f for n, f in vars(thing).items() if inspect.isfunction(f)]:
+        hints = part.__annotations__
+        wanted = [p for p in inspect.signature(part).parameters if p not in ("self", "_")]
+        assert all(p in hints for p in wanted) and ("return" in hints or part.__name__ == "__init__"), (name, part)
+        assert inspect.getdoc(part) or part.__name__.startswith("_"), (name, part)
+print(daqiri_run.__file__)
+`
+
+// command runs a program that must succeed.
+func command(t *testing.T, argv ...string) {
+	t.Helper()
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, out)
 	}
-	readBack(t, inside)
 }
 
 // readBack has a Python read what a script wrote; further arguments are the reader's.
