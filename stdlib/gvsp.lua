@@ -24,7 +24,7 @@ local function number(s, offset, n)
 end
 
 -- header returns format, block id, packet id, length of the header and status of a packet; nil if it is none.
-local function header(s)
+function M.header(s)
   if #s < 8 then return nil end
   local kind = s:byte(5)
   if kind < 128 then return kind % 16, number(s, 2, 2), number(s, 5, 3), 8, number(s, 0, 2) end
@@ -32,10 +32,11 @@ local function header(s)
   return kind % 16, number(s, 8, 8), number(s, 16, 4), 20, number(s, 0, 2)
 end
 
--- leader returns the fields of an image's leader; nil if it is none.
-local function leader(s, at)
+-- leader returns the fields of an image's leader, which begin after at bytes; nil if it is none.
+function M.leader(s, at)
   if #s < at + 36 or number(s, at + 2, 2) % 0x4000 ~= IMAGE then return nil end
-  return { timestamp = number(s, at + 4, 8), pixel_format = number(s, at + 12, 4), width = number(s, at + 16, 4), height = number(s, at + 20, 4) }
+  return { timestamp = number(s, at + 4, 8), pixel_format = number(s, at + 12, 4), width = number(s, at + 16, 4), height = number(s, at + 20, 4),
+    padding_x = number(s, at + 32, 2), padding_y = number(s, at + 34, 2) }
 end
 
 -- ---- receiver -------------------------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ end
 function Receiver:place(f, kind, id, s, at)
   if kind == LEADER then
     if f.leader then return "duplicate" end
-    f.leader = leader(s, at)
+    f.leader = M.leader(s, at)
     return "placed"
   elseif kind == TRAILER then
     if f.trailer then return "duplicate" end
@@ -134,7 +135,7 @@ end
 function Receiver:refusal(kind, id, s, at, status)
   if status >= 0x8000 then return "camera_error" end
   if kind == LEADER then
-    local l, o = leader(s, at), self.options
+    local l, o = M.leader(s, at), self.options
     if not l then return "malformed" end
     local same = l.width == o.width and l.height == o.height and l.pixel_format == o.pixel_format_code
     return not same and "other_image" or nil
@@ -146,7 +147,7 @@ end
 -- packet takes the UDP payload of one packet, received at a time.
 function Receiver:packet(s, time)
   self:count("packets")
-  local kind, block_id, id, at, status = header(s)
+  local kind, block_id, id, at, status = M.header(s)
   local why = not kind and "malformed" or self:refusal(kind, id, s, at, status)
   if why then return self:count(why) end
   local f = self:open(block_id, at == 8, time)

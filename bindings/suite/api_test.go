@@ -30,7 +30,7 @@ func newStdlibState(rt *bindings.Runtime) (*lua.LState, error) {
 	if !ok {
 		return nil, fmt.Errorf("no package.preload")
 	}
-	for _, pattern := range []string{"../../stdlib/*.lua", apiFolder + "*.lua"} {
+	for _, pattern := range []string{"../../stdlib/*.lua", "../../stdlib/formats/*.lua", apiFolder + "*.lua"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err

@@ -6,7 +6,7 @@
 --   daqiri-run record day1.pcap -w part.pcap 'len > 1000'                a part of a capture
 -- Packets of an interface that the kernel joined (GRO, TSO) are recorded as such, up to 256 KiB.
 -- A lost packet fails the run (exit code 5), and the summary shows where. Ctrl-C ends it cleanly.
-local daqiri = require "daqiri"
+local daqiri, source = require "daqiri", require "daqiri.source"
 local args = daqiri.args{
   source = { type = "string", required = true, help = "a Linux interface, [HOST]:PORT, udp://HOST:PORT, or a capture (- is standard input)" },
   write = { type = "string", required = true, help = "the file: NAME.pcap or NAME.pcapng" },
@@ -23,38 +23,12 @@ local function refuse(text, code)
   os.exit(code or 2)
 end
 
--- Returns the MTU of a Linux interface, or nil if there is none of that name.
-local function mtu_of(name)
-  for line in io.lines("/proc/net/dev") do
-    if line:match("^%s*([^:%s]+):") == name then
-      local f = io.open("/sys/class/net/" .. name .. "/mtu")
-      local mtu = f and f:read("*n") or 9198
-      if f then f:close() end
-      return mtu
-    end
-  end
-end
-
--- Returns the interface for the source, as a part of the configuration, and the length of the longest packet.
-local function port_of(source)
-  local mtu = mtu_of(source)
-  if mtu then return { address = source, engine = "packet" }, mtu + 18 end
-  if source:match("^%x+:%x+:%x+%.%x$") then return { address = source }, 9216 end -- a card used by DPDK
-  if source == "-" or io.open(source) then return { address = "pcap:" .. source, replay = { speed = "max" } }, 65536 end
-  local at = source:gsub("^udp://", "")
-  local host, port = at:match("^(.-):(%d+)$")
-  if not port then
-    refuse(source .. ": neither a Linux interface (daqiri-run interfaces lists them), a file, [HOST]:PORT nor udp://HOST:PORT")
-  end
-  if host == "" then host = "0.0.0.0" end
-  return { address = host, socket_config = { mode = "server", local_addr = "udp://" .. host .. ":" .. port } }, 9216
-end
-
 if args.size and not args.size:match("^[%d.]+ *[kMGT]?i?B?$") then refuse("--size " .. args.size .. ": a number with a unit, such as 10GiB or 500MB") end
 local dir, name, form = ("./" .. args.write):match("^(.*)/([^/]+)%.(pcapn?g?)$")
 if form ~= "pcap" and form ~= "pcapng" then refuse(args.write .. ": name a file NAME.pcap or NAME.pcapng") end
 if #name > 200 then refuse(args.write .. ": a name of more than 200 bytes, beside which its manifest has no room", 6) end
-local port, longest = port_of(args.source)
+local port, longest = source.port(args.source)
+if not port then refuse(longest) end
 longest = args.longest or longest
 port.name = "input"
 if args.both and port.engine ~= "packet" then refuse("--both: " .. args.source .. " is not a Linux interface") end
