@@ -77,20 +77,27 @@ function M.memory(payloads, options)
   return new(s, s:rx_queue("loop0"), options, true)
 end
 
+-- u16 returns the big-endian number of 2 bytes at an offset.
+local function u16(s, at)
+  local high, low = s:byte(at + 1, at + 2)
+  return 256 * high + low
+end
+
 -- udp returns where the UDP payload of an Ethernet frame begins, and its length, in bytes; nil without a whole datagram.
 local function udp(p)
-  local n, at = p.length, 12
-  while n >= at + 6 and (p:u16(at) == 0x8100 or p:u16(at) == 0x88a8) do at = at + 4 end
-  local ethertype = n >= at + 22 and p:u16(at)
+  local n = p.length
+  local s, at = p:bytes(0, math.min(n, 96)), 12 -- one call of the packet for all headers
+  while n >= at + 6 and (u16(s, at) == 0x8100 or u16(s, at) == 0x88a8) and at < 20 do at = at + 4 end
+  local ethertype = n >= at + 22 and u16(s, at)
   at = at + 2
-  if ethertype == 0x0800 and p:u8(at + 9) == 17 and p:u16(at + 6) % 0x4000 == 0 then
-    at = at + p:u8(at) % 16 * 4
-  elseif ethertype == 0x86dd and p:u8(at + 6) == 17 then
+  if ethertype == 0x0800 and s:byte(at + 10) == 17 and u16(s, at + 6) % 0x4000 == 0 then
+    at = at + s:byte(at + 1) % 16 * 4
+  elseif ethertype == 0x86dd and s:byte(at + 7) == 17 then
     at = at + 40
   else
     return nil
   end
-  local length = n >= at + 8 and p:u16(at + 4) or 0
+  local length = n >= at + 8 and u16(s, at + 4) or 0
   if length < 8 or at + length > n then return nil end
   return at + 8, length - 8
 end
@@ -103,9 +110,8 @@ function Source:each(fn)
     self.other = self.other + b.n - part.n
     local times = part:rx_timestamps()
     for i = 1, part.n do
-      local p, ns = part:packet(i), times[i] or 0
+      local p, ns, at, length = part:packet(i), times[i] or 0, 0, nil
       if not self.epoch then self:set_epoch(part, i) end
-      local at, length = 0, p.length
       if frame then at, length = udp(p) end
       if at then
         self.selected = self.selected + 1
@@ -115,6 +121,7 @@ function Source:each(fn)
       end
     end
   end, { policy = self.policy })
+  self.session:threshold("on_burst1.dropped == 0") -- the line of this handler
 end
 
 -- set_epoch notes the absolute time of ns 0 from packet i of a burst, if that has a time.
