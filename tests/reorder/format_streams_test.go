@@ -121,6 +121,11 @@ func vrtHeader(kind, count, stream int, more ...any) []byte {
 	return append(pack(be, uint32(kind)<<28|uint32(count%16)<<16|uint32(6+len(more)), uint32(stream)), pack(be, more...)...)
 }
 
+// rtpHeader is a header whose sequence number wraps after 40 packets.
+func rtpHeader(first, n, src int, more ...any) []byte {
+	return append(pack(be, uint8(first), uint8(97), uint16(65536-40+n), uint32(48*n), uint32(src)), pack(be, more...)...)
+}
+
 // A stream is what two senders of a format send, and what else comes to the same port. The headers are written here by hand
 // from the formats' documents.
 type stream struct {
@@ -147,10 +152,15 @@ var streams = []stream{
 	{"psi", 384, func(n, src int) []byte {
 		return pack(le, uint64(n/128+1), uint32(1000), uint32(n%128), uint64(0), uint64(0), uint16(src), uint16(src), uint16(0), uint16(0), uint32(0), uint16(0), uint8(3), uint8(2))
 	}, nil},
+	{"rtp", 120, func(n, src int) []byte { return rtpHeader(0x80, n, src) }, [][]byte{rtpHeader(0xa0, 7, 0)}},
 	{"simple", 40, func(n, _ int) []byte { return pack(be, uint64(n)) }, nil},
 	{"snap2", 40, func(n, src int) []byte {
 		return pack(be, uint64(n), uint32(1700000000), uint16(64), uint16(128), uint16(96), uint16(96), uint32(0), uint32(0), uint32(64*src))
 	}, nil},
+	{"st2110-20", 120, func(n, src int) []byte {
+		return append(rtpHeader(0x80, n, src), pack(be, uint16(6+(65536-40+n)/65536), uint16(16), uint16(5), uint16(0))...)
+	}, [][]byte{append(rtpHeader(0xa0, 7, 0), pack(be, uint16(6), uint16(16), uint16(5), uint16(0))...)}},
+	{"st2110-30", 120, func(n, src int) []byte { return rtpHeader(0x81, n, src, uint32(9)) }, [][]byte{rtpHeader(0xa0, 7, 0)}},
 	{"vdif", 300, func(n, src int) []byte {
 		return pack(le, uint32(1000+n/100), uint32(54<<24|n%100), uint32(6), uint32(src<<16|0x4142), uint64(0), uint64(0))
 	}, [][]byte{pack(le, uint32(1<<31|1001), uint32(54<<24|7), uint32(6), uint32(0x4142), uint64(0), uint64(0))}},

@@ -1,0 +1,25 @@
+-- RTP packets of ST 2110-30 and AES67 with samples of 24 bits (L24). For L16 give the type i16be.
+-- Packets with padding are decoded, but stages that take the payload drop them, as its end is not known from the header.
+return {
+  name = "st2110-30",
+  title = "RTP packets of PCM audio (ST 2110-30, AES67), samples of 24 bits",
+  document = "SMPTE ST 2110-30 (2017); RFC 3190, section 4; RFC 3550, section 5.1",
+  sequence = { "sequence_number", per = { "ssrc" },
+    place = 'batch = "sequence_number // 8", wrap = 8192, slot = "sequence_number % 8 * 2 + ssrc", slots = 16, source = "ssrc"' },
+  data = "padding == 0",
+  samples = { type = "i24be", scale = "full" },
+  { "version", 2, const = 2 },
+  { "padding", 1, "bytes behind the payload, which the last one counts" },
+  { "extension", 1, "a header extension follows" },
+  { "csrc_count", 4 },
+  { "marker", 1, "0 in continuous streams" },
+  { "payload_type", 7, "of the session description" },
+  { "sequence_number", 16 },
+  { "timestamp", 32, "of the first sample, in sample periods" },
+  { "ssrc", 32, "the source" },
+  { list = "contributors", count = "csrc_count", { "csrc", 32 } },
+  { when = "extension == 1", { "extension_profile", 16 }, { "extension_words", 16 } },
+  { list = "extensions", count = "extension_words", when = "extension == 1", { "extension_word", 32 } },
+  vectors = { { hex = "80 61 0102 00000030 0000002a 000001 fffffe", payload_type = 97, sequence_number = 0x102, timestamp = 48, ssrc = 42,
+    payload = "\0\0\1\255\255\254" } },
+}
