@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/daqiri/daqiri-run/host/exit"
+	"github.com/daqiri/daqiri-run/host/live"
 	"github.com/daqiri/daqiri-run/host/report"
 	"github.com/daqiri/daqiri-run/host/summary"
 )
@@ -17,7 +18,7 @@ func (r *runner) openPage() error {
 	if r.flags.web == "" {
 		return nil
 	}
-	page, err := report.Listen(r.flags.web)
+	page, err := live.Listen(r.flags.web)
 	if err != nil {
 		return exit.Fail(exit.Usage, fmt.Errorf("--web: %w", err))
 	}
@@ -47,7 +48,7 @@ func (r *runner) showPage() error {
 	now := summary.Collect(r.program.Shared().Sessions())
 	r.describe(now, exit.OK)
 	now.Cause = ""
-	return r.page.Show(r.recorder, now)
+	return r.recorder.Show(r.page, now)
 }
 
 // closePage writes the final page and ends the live one.
@@ -57,7 +58,7 @@ func (r *runner) closePage(whole *summary.Report) error {
 	}
 	r.recorder.Look()
 	if r.page != nil {
-		if err := r.page.Show(r.recorder, whole); err != nil {
+		if err := r.recorder.Show(r.page, whole); err != nil {
 			r.g.Logger.Warn(err.Error())
 		}
 		r.page.Close()

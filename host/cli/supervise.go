@@ -8,6 +8,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/host/attach"
 	"github.com/daqiri/daqiri-run/host/exit"
+	"github.com/daqiri/daqiri-run/host/live"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/report"
 	"github.com/daqiri/daqiri-run/host/script"
@@ -45,7 +46,7 @@ type runner struct {
 	live      *summary.Live
 	top       *summary.Top
 	recorder  *report.Recorder // with --report or --web
-	page      *report.Server   // with --web
+	page      *live.Server     // with --web
 	others    *attach.Server   // with --attach
 	otherLine *summary.Live    // live line for attached clients
 	otherView *summary.Top

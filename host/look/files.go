@@ -95,11 +95,11 @@ func (s *Stream) block(h blockHeader, block []byte, apart bool) error {
 	if cell%s.of.Type.Unit() != 0 {
 		return fmt.Errorf("a cell of %d bytes is not whole samples of %s, which are multiples of %d bytes", cell, s.of.Type, s.of.Type.Unit())
 	}
-	if s.Levels == nil {
+	if s.Set == nil {
 		s.beginWith(s.of.Type.Samples(len(data)))
 	}
 	if apart {
-		s.interrupt()
+		s.Break()
 	}
 	s.Packets++
 	for i := 0; i < int(h.PresentBits); {
@@ -108,7 +108,7 @@ func (s *Stream) block(h blockHeader, block []byte, apart bool) error {
 			i++
 		}
 		if n := s.of.Type.Samples((i - from) * cell); !is {
-			s.gap(uint64(n))
+			s.Gap(uint64(n))
 		} else if err := s.bytes(data[from*cell : i*cell]); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (s *Stream) block(h blockHeader, block []byte, apart bool) error {
 // bytes adds consecutive packed samples.
 func (s *Stream) bytes(data []byte) (err error) {
 	if s.scratch, err = s.of.Type.Append(s.scratch[:0], data); err == nil {
-		s.take(s.scratch, uint64(s.of.Type.Samples(len(data))))
+		s.Set.Add(s.scratch)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (r *Result) raw(ctx context.Context, f io.Reader) error {
 	for ctx.Err() == nil {
 		n, err := io.ReadFull(f, buffer)
 		whole := n / unit * unit
-		if s.Levels == nil {
+		if s.Set == nil {
 			s.beginWith(r.Type.Samples(whole))
 		}
 		r.Rest = uint64(n - whole)

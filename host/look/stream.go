@@ -8,13 +8,8 @@ import (
 	"github.com/daqiri/daqiri-run/runtime/signal"
 )
 
-// Sizes of figures. They are larger than the pictures drawn from them.
-const (
-	maxPoints = 4096 // of a transform, by default
-	lines     = 512  // of a waterfall
-	columns   = 2048 // of time
-	dots      = 4096 // of a constellation
-)
+// maxPoints is the number of points of a transform by default.
+const maxPoints = 4096
 
 // window is the number of packets in which displaced ones are put into order.
 const window = 64
@@ -22,15 +17,10 @@ const window = 64
 // Stream has the figures of consecutive samples.
 type Stream struct {
 	Name                      string // values of the fields that separate streams; empty: one stream
-	Packets, Samples, Missing uint64
+	Packets                   uint64
 	Repeated, Late, Differing uint64 // packets: with the same number as another; displaced too far; with the same number and other data
 	Restarts                  uint64
-	Levels                    *signal.Levels
-	Spectrum                  *signal.Spectrum
-	Waterfall                 *signal.Waterfall
-	Envelope                  *signal.Envelope
-	Constellation             *signal.Points // nil: real samples
-	Shares                    *signal.Shares
+	*signal.Set                    // nil before the first samples
 	Numbered                  bool // missing samples are known
 	values                    []uint64
 	of                        *Result
@@ -52,7 +42,7 @@ type piece struct {
 // add adds the samples of a packet's data, at most so many.
 func (s *Stream) add(number uint64, numbered bool, data []byte, limit int) {
 	p := piece{number, bytes.Clone(data), limit}
-	if numbered && !s.Numbered && len(s.pending) == 0 && s.Levels == nil {
+	if numbered && !s.Numbered && len(s.pending) == 0 && s.Set == nil {
 		s.Numbered = true
 		if f := s.of.Format.Named(s.of.Format.Spec.Sequence); f != nil {
 			s.width = f.Bits
@@ -88,7 +78,7 @@ func (s *Stream) after(a, b uint64) int64 {
 // first passes on the first of the pending packets, unless its number is before that of the last packet. Many such packets in a row are those of a
 // sender that has started again.
 func (s *Stream) first() {
-	if s.Levels == nil {
+	if s.Set == nil {
 		s.begin()
 	}
 	p := s.pending[0]
@@ -109,7 +99,7 @@ func (s *Stream) first() {
 	}
 	s.pending = nil
 	s.Restarts++
-	s.interrupt()
+	s.Break()
 	s.begun = false
 	s.pending = append(s.pending, again...)
 	slices.SortFunc(s.pending, func(a, b piece) int { return int(s.after(a.number, b.number)) })
@@ -128,10 +118,10 @@ func (s *Stream) pass(p piece) {
 	if s.Numbered {
 		s.follow(p.number, n)
 	} else {
-		s.interrupt()
+		s.Break()
 	}
 	s.Packets++
-	s.take(values, n)
+	s.Add(values)
 }
 
 // maxGap is the number of missing packets from which on a sender is taken to have started again.
@@ -144,9 +134,9 @@ func (s *Stream) follow(number, n uint64) {
 	case !s.begun || uint64(s.after(number, s.last)) == s.step:
 	case steps > maxGap:
 		s.Restarts++
-		s.interrupt()
+		s.Break()
 	default:
-		s.gap((max(1, steps) - 1) * n)
+		s.Gap((max(1, steps) - 1) * n)
 	}
 	s.begun, s.last = true, number
 }
@@ -182,53 +172,16 @@ func (s *Stream) beginWith(run int) {
 	if s.of.Points == 0 {
 		s.of.Points = 1 << (bits.Len(uint(min(maxPoints, max(2, run)))) - 1)
 	}
-	s.figures(s.of.Points)
+	s.Set, _ = signal.NewSet(s.of.Type.Range(), s.of.Points, s.of.Window) // Read has checked the points
 }
-
-// figures creates empty figures.
-func (s *Stream) figures(points int) {
-	r := s.of.Type.Range()
-	s.Spectrum, _ = signal.NewSpectrum(points, s.of.Window, r) // Read has checked the points
-	s.Waterfall = signal.NewWaterfall(lines)
-	s.Spectrum.Each = s.Waterfall.Add
-	s.Levels = signal.NewLevels(r)
-	s.Envelope = signal.NewEnvelope(columns, r)
-	s.Shares = signal.NewShares(columns)
-	if r.Complex {
-		s.Constellation = signal.NewPoints(dots)
-	}
-}
-
-// take adds consecutive samples to the figures.
-func (s *Stream) take(values []float32, n uint64) {
-	s.Samples += n
-	s.Levels.Add(values)
-	s.Spectrum.Add(values)
-	s.Envelope.Add(values)
-	s.Shares.Add(n, false)
-	if s.Constellation != nil {
-		s.Constellation.Add(values)
-	}
-}
-
-// gap marks missing samples.
-func (s *Stream) gap(n uint64) {
-	s.Missing += n
-	s.interrupt()
-	s.Envelope.Gap(n)
-	s.Shares.Add(n, true)
-}
-
-// interrupt marks the end of consecutive samples.
-func (s *Stream) interrupt() { s.Spectrum.Break() }
 
 // end passes on the pending packets.
 func (s *Stream) end() {
 	for len(s.pending) > 0 {
 		s.first()
 	}
-	if s.Levels == nil {
+	if s.Set == nil {
 		s.begin()
 	}
-	s.interrupt()
+	s.Break()
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/daqiri/daqiri-run/bindings"
+	"github.com/daqiri/daqiri-run/host/live"
 	"github.com/daqiri/daqiri-run/host/summary"
 	"github.com/daqiri/daqiri-run/runtime/session/words"
 	"github.com/daqiri/daqiri-run/runtime/stats"
@@ -86,6 +88,19 @@ func (r *Recorder) render(report *summary.Report, live bool) (body, whole []byte
 	v.Body = template.HTML(b.String())
 	faults = append(faults, page.Execute(&w, v))
 	return b.Bytes(), w.Bytes(), errors.Join(faults...)
+}
+
+// Show renders the current run and sends it to all viewers.
+func (r *Recorder) Show(s *live.Server, report *summary.Report) error {
+	body, whole, err := r.render(report, true)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(string(body))
+	if err == nil {
+		s.Send(whole, text)
+	}
+	return err
 }
 
 // errorsOf lists the errors of a run, as in the summary or on stderr.

@@ -44,13 +44,13 @@ func (r Range) Step() int {
 // finite reports whether v is neither NaN nor infinite.
 func finite(v float32) bool { return v-v == 0 }
 
-// floor is the least level in dB: that of no power at all.
-const floor = -200
+// Levels in dB are limited: floor is that of no power at all, and an overflow has the level ceiling.
+const floor, ceiling = -200, 1000
 
 // decibels returns the level of a power relative to a full-scale tone.
 func decibels(power float64) float64 {
-	if power <= 0 {
+	if !(power > 0) {
 		return floor
 	}
-	return max(floor, 10*math.Log10(power))
+	return min(ceiling, max(floor, 10*math.Log10(power)))
 }

@@ -2,6 +2,7 @@ package signal
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -135,11 +136,48 @@ func TestWaterfall(t *testing.T) {
 		if i == 5 {
 			power[0] = 1 // a single block stays visible
 		}
+		w.now = uint64(i)
 		w.Add(power)
 	}
 	lines := w.Lines()
-	if len(lines) != 3 || w.Per() != 4 || lines[1][0] != 0 || lines[0][0] != floor || math.Abs(lines[2][1]+40) > 1e-9 {
-		t.Errorf("%d blocks per line: %v", w.Per(), lines)
+	if !slices.Equal(w.Begins(), []uint64{0, 4, 8}) || len(lines) != 3 || w.Per() != 4 || lines[1][0] != 0 || lines[0][0] != floor || math.Abs(lines[2][1]+40) > 1e-9 {
+		t.Errorf("%d blocks per line from %v: %v", w.Per(), w.Begins(), lines)
+	}
+	if least := w.Reduced(1); least[0][0] != lines[0][1] || least[1][0] != 0 {
+		t.Errorf("one column: %v", least)
+	}
+}
+
+// TestLive checks that each period of a live stream has figures of its own, beside those that continue.
+func TestLive(t *testing.T) {
+	s, err := NewSet(int8Complex, 4, Windows[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Follow(1000)
+	loud, quiet := slices.Repeat([]float32{127, 0}, 8), slices.Repeat([]float32{1, 0}, 8)
+	s.Add(loud)
+	s.Renew(2000)
+	s.Gap(4)
+	s.Add(quiet)
+	if average, hold := s.Spectrum.Average()[2], s.Spectrum.MaxHold()[2]; math.Abs(average+42.1) > 0.1 || math.Abs(hold+0.07) > 0.01 {
+		t.Errorf("average %g, max hold %g dBFS", average, hold)
+	}
+	if s.Levels.Greatest != 1 || s.Envelope.Samples() != 12 || s.Constellation.Kept()[0] != 1 || s.Shares.Samples() != 20 || s.Samples != 16 || s.Missing != 4 || s.Spectrum.Position != 20 {
+		t.Errorf("up to %g in %d samples, %d of %d missing", s.Levels.Greatest, s.Samples, s.Missing, s.Shares.Samples())
+	}
+	for i := range uint64(3) {
+		s.Renew(3000 + 1000*i) // the stream is interrupted
+	}
+	lines, begins := s.Waterfall.Lines(), s.Waterfall.Begins()
+	if !slices.Equal(begins, []uint64{1000, 2000, 3000, 4000, 5000}) || lines[0][2] < -1 || lines[1][2] > -40 || lines[3] != nil {
+		t.Errorf("lines from %v: %v", begins, lines)
+	}
+	for range 200 {
+		s.Renew(6000)
+	}
+	if n := len(s.Waterfall.Lines()); n != liveLines {
+		t.Errorf("%d lines", n)
 	}
 }
 

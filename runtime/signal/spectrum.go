@@ -7,9 +7,10 @@ import "math"
 // Levels are dBFS: a complex tone of full scale has 0 dB, 20 log10(|X| / (points * mean of the window * full scale)). Real samples have half a
 // spectrum, in which the power of both halves is combined: a sine of full scale has 0 dB too.
 type Spectrum struct {
-	Blocks int                   // transformed
-	Unused uint64                // samples at the ends of runs that are shorter than a block, and of blocks with a value that is not finite
-	Each   func(power []float64) // called with the power of each block, valid during the call; 1 is full scale; may be nil
+	Blocks   int                   // transformed
+	Position uint64                // of the sample that comes next, counted from the first one
+	Unused   uint64                // samples at the ends of runs that are shorter than a block, and of blocks with a value that is not finite
+	Each     func(power []float64) // called with the power of each block, valid during the call; 1 is full scale; may be nil
 
 	r           Range
 	fft         *FFT
@@ -20,7 +21,9 @@ type Spectrum struct {
 	power       []float64
 	sum         []float64
 	least, most []float64
-	firstBin    int // frequency of bin 0, in bins
+	firstBin    int  // frequency of bin 0, in bins
+	held        bool // least and most have the power of a block
+	old         bool // the next block begins an average
 }
 
 // NewSpectrum returns an empty spectrum of samples of the range r, with blocks of so many points, a power of two.
@@ -47,12 +50,14 @@ func (s *Spectrum) Add(values []float32) {
 	size := s.fft.n * s.r.Step()
 	for len(values) > 0 {
 		if len(s.pending) == 0 && len(values) >= size {
+			s.Position += uint64(s.fft.n)
 			s.block(values[:size])
 			values = values[size:]
 			continue
 		}
 		n := min(size-len(s.pending), len(values))
 		s.pending = append(s.pending, values[:n]...)
+		s.Position += uint64(n / s.r.Step())
 		values = values[n:]
 		if len(s.pending) == size {
 			s.block(s.pending)
@@ -83,6 +88,10 @@ func (s *Spectrum) block(values []float32) {
 		s.Unused += uint64(s.fft.n)
 		return
 	}
+	if s.old {
+		s.old, s.Blocks = false, 0
+		clear(s.sum)
+	}
 	s.fft.Transform(s.work)
 	n := s.fft.n
 	for i := range s.power {
@@ -94,11 +103,12 @@ func (s *Spectrum) block(values []float32) {
 		s.power[i] = p
 		s.sum[i] += p
 		s.most[i] = max(s.most[i], p)
-		if s.Blocks == 0 || p < s.least[i] {
+		if !s.held || p < s.least[i] {
 			s.least[i] = p
 		}
 	}
 	s.Blocks++
+	s.held = true
 	if s.Each != nil {
 		s.Each(s.power)
 	}
@@ -107,11 +117,19 @@ func (s *Spectrum) block(values []float32) {
 // Points returns the number of points of a block.
 func (s *Spectrum) Points() int { return s.fft.n }
 
+// Bins returns the number of frequencies.
+func (s *Spectrum) Bins() int { return len(s.power) }
+
 // Frequency returns the frequency of a bin in cycles per sample, from -0.5 to 0.5, and from 0 for real samples.
 func (s *Spectrum) Frequency(bin int) float64 { return float64(bin+s.firstBin) / float64(s.fft.n) }
 
 // Average returns the mean power of each bin in dBFS, from the lowest frequency. It returns nil if there was no block, as MaxHold and MinHold do.
-func (s *Spectrum) Average() []float64 { return s.levels(s.sum, float64(s.Blocks)) }
+func (s *Spectrum) Average() []float64 {
+	if s.Blocks == 0 {
+		return nil
+	}
+	return s.levels(s.sum, float64(s.Blocks))
+}
 
 // MaxHold returns the greatest power of each bin in dBFS.
 func (s *Spectrum) MaxHold() []float64 { return s.levels(s.most, 1) }
@@ -120,7 +138,7 @@ func (s *Spectrum) MaxHold() []float64 { return s.levels(s.most, 1) }
 func (s *Spectrum) MinHold() []float64 { return s.levels(s.least, 1) }
 
 func (s *Spectrum) levels(power []float64, count float64) []float64 {
-	if s.Blocks == 0 {
+	if !s.held {
 		return nil
 	}
 	out := make([]float64, len(power))

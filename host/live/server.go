@@ -1,26 +1,25 @@
-package report
+// Package live serves a page to browsers, and sends them updates. A page is read-only: no request changes the process.
+package live
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/daqiri/daqiri-run/host/summary"
 	"github.com/daqiri/daqiri-run/runtime/listen"
 )
 
-// Server shows the page in browsers during the run; it is read-only.
+// Server serves a page.
 type Server struct {
 	listener net.Listener
 	http     http.Server
 
 	mu      sync.Mutex
 	page    []byte               // complete page, for new viewers
-	viewers map[chan []byte]bool // each receives the newest body
+	viewers map[chan []byte]bool // each receives the newest update
 	ended   bool
 }
 
@@ -53,34 +52,25 @@ func Listen(address string) (*Server, error) {
 // URL returns the address of the page.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/" }
 
-// Watched reports whether there are viewers, or no page has been rendered yet: otherwise rendering is unnecessary.
+// Watched reports whether there are viewers, or Send was not called yet: otherwise an update is unnecessary.
 func (s *Server) Watched() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.page == nil || len(s.viewers) > 0
 }
 
-// Show renders the current run and sends it to all viewers. A slow viewer misses updates.
-func (s *Server) Show(r *Recorder, report *summary.Report) error {
-	body, whole, err := r.render(report, true)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(string(body))
-	if err != nil {
-		return err
-	}
+// Send sends an update, a line of text, to all viewers; page is what new viewers get. A slow viewer misses updates.
+func (s *Server) Send(page, update []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.page = whole
+	s.page = page
 	for v := range s.viewers {
 		select {
-		case <-v: // an unread body is outdated
+		case <-v: // an unread update is outdated
 		default:
 		}
-		v <- text
+		v <- update
 	}
-	return nil
 }
 
 // Close ends the event streams and the server.
@@ -107,7 +97,7 @@ func (s *Server) whole(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(text) // fails if the viewer disconnected
 }
 
-// events sends each rendered body of the page as a server-sent event (HTML standard, 9.2).
+// events sends each update as a server-sent event (HTML standard, 9.2).
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	v := make(chan []byte, 1)
 	s.mu.Lock()
