@@ -7,6 +7,8 @@ import (
 
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
+	"github.com/daqiri/daqiri-run/bindings/samples"
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/stats"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -161,6 +163,22 @@ var burstType = &typeDef{
 			-> string | nil: 'ADDRESS:PORT'
 			Where a packet came from; nil where the queue has no peers.
 			> print(b:peer(1))`},
+		{"plot", burstPlot, `. format? format | format_name: one that declares samples, which are behind its header
+			. type? string: a type of samples, instead of that of the packets or of the aggregate
+			. kind ` + row.OneOf(picture.Kinds()) + ` = "` + picture.Kinds()[0] + `": which picture
+			. segment integer = 1: which segment of the packets has the samples, from 1
+			. packet? integer: of which packet, from 1; without it of all
+			. points? integer: of a transform, a power of 2 from 2 to 65536; by default as many as consecutive samples allow, up to 4096
+			. window ` + row.OneOf(samples.Windows()) + ` = "` + samples.Windows()[0] + `": the shape of a transform
+			. first integer = 1: the first sample of each packet or slot, from 1
+			. step integer = 1: takes every so many samples, such as those of one channel
+			. continuous boolean = false: whether samples continue those of the packet or slot before; otherwise no transform has samples of two
+			. file? string: writes a PNG file instead of drawing
+			. overwrite boolean = false: replaces a file that is there; else it stays, and the call fails
+			Draws the samples of packets, as 'b:samples' reads them, or of all slots of an aggregate, as 'a.data:samples' does: on a terminal as characters, elsewhere as
+			numbers separated by tabs. Values are codes, those of floating-point numbers and levels are scaled. Missing slots are gaps.
+			> b:plot{ type = "ci8", kind = "histogram" }
+			> b:plot{ type = "ci8", kind = "time", file = "time.png", overwrite = true }`},
 		{"prepend", burstPrepend, `- template template: of a queue of the same session, without 'vary'
 			-> burst: itself
 			Puts the template's packet in front of each packet, as headers, and sets the lengths and checksums of IP and UDP: the burst holds payloads before. A buffer

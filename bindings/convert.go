@@ -1,7 +1,10 @@
 package bindings
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
@@ -10,6 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/bindings/samples"
 	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/session"
 )
 
@@ -249,12 +253,7 @@ func samplesHistogram(c *call) int {
 func samplesSpectrum(c *call) int {
 	x := receiver[*samples.Samples](c, "samples")
 	o := c.options(1)
-	points := int(o.Whole("points", 1024, 2, 1<<16))
-	if points&(points-1) != 0 {
-		o.Wrong("points", "%d is not a valid number of points (expected a power of 2)", points)
-	}
-	s, err := x.Spectrum(samples.SpectrumOptions{Points: points, Window: o.choice("window", samples.Windows()...),
-		First: int(o.Whole("first", 1, 1, 1<<30)) - 1, Step: int(o.Whole("step", 1, 1, 1<<30)), Continuous: o.Bool("continuous", false)})
+	s, err := x.Spectrum(o.spectrum(o.points(1024)))
 	c.Check(err)
 	bin, peak, ok := s.Peak()
 	if !ok {
@@ -276,20 +275,39 @@ func samplesSpectrum(c *call) int {
 	return c.Push(t)
 }
 
+// points reads the option points, a power of 2.
+func (o *options) points(missing int64) int {
+	points := int(o.Whole("points", missing, 2, 1<<16))
+	if points&(points-1) != 0 {
+		o.Wrong("points", "%d is not a valid number of points (expected a power of 2)", points)
+	}
+	return points
+}
+
+// spectrum reads the options window, first, step and continuous.
+func (o *options) spectrum(points int) samples.SpectrumOptions {
+	return samples.SpectrumOptions{Points: points, Window: o.choice("window", samples.Windows()...),
+		First: int(o.Whole("first", 1, 1, 1<<30)) - 1, Step: int(o.Whole("step", 1, 1, 1<<30)), Continuous: o.Bool("continuous", false)}
+}
+
 // burstSamples implements b:samples(format, {type, packet, segment}).
 func burstSamples(c *call) int {
-	b := selfBurst(c)
-	f := c.formatArg(1)
-	o := c.options(2)
+	b, f := selfBurst(c), c.formatArg(1)
+	return c.Push(c.rt.newObject(c.options(2).gathered(b, f, 1)))
+}
+
+// gathered returns the samples of packets, by the options type, packet and segment. n is the argument that has the format.
+func (o *options) gathered(b *burst, f *luaformat.Format, n int) *samples.Samples {
+	c := o.c
 	g := samples.Gatherer{Frames: b.b.Queue().Layer() == session.LayerFrame, Type: o.Str("type", "")}
 	if f != nil {
 		g.Format = f.Declared
 	}
 	if g.Format != nil && g.Format.Spec.Samples != nil && g.Format.Spec.Samples.From != "" {
-		g.Other = c.formatText(1, g.Format.Spec.Samples.From).Declared
+		g.Other = c.formatText(n, g.Format.Spec.Samples.From).Declared
 	}
 	if err := g.Check(); err != nil {
-		c.ArgError(1, "%v", err)
+		c.ArgError(n, "%v", err)
 	}
 	segment, from, to := int(o.Whole("segment", 1, 1, int64(b.b.Segments())))-1, 0, b.b.N()
 	if o.Has("packet") {
@@ -305,7 +323,7 @@ func burstSamples(c *call) int {
 		}
 		c.Check(g.Packet(head, payload))
 	}
-	return c.Push(c.rt.newObject(g.Samples()))
+	return g.Samples()
 }
 
 // packetSamples implements p:samples(slot, {format, type}) of an aggregate's data.
@@ -317,22 +335,61 @@ func packetSamples(c *call) int {
 		c.Raise("'samples' of a packet is for the data of aggregates: b:samples(format, { packet = %d }) has those of a packet", p.i+1)
 	}
 	c.Check(p.of.b.Beyond(p.seg))
-	o := c.options(2)
+	from, to := 0, a.Slots
+	if c.Arg(1) != lua.LNil {
+		from = c.Index(1, "slot", a.Slots)
+		to = from + 1
+	}
+	return c.Push(c.rt.newObject(c.options(2).slotted(&a, data, from, to)))
+}
+
+// slotted returns the samples of slots from to before to of an aggregate's data, by the options format and type.
+func (o *options) slotted(a *session.Aggregate, data []byte, from, to int) *samples.Samples {
 	var declared *format.Format
 	if f := o.format(); f != nil {
 		declared = f.Declared
 	}
 	x, err := samples.OfType(o.Str("type", ""), a.Dtype, declared)
 	if err != nil {
-		c.ArgError(2, "%v", err)
-	}
-	from, to := 0, a.Slots
-	if c.Arg(1) != lua.LNil {
-		from = c.Index(1, "slot", a.Slots)
-		to = from + 1
+		o.Raise("%v", err)
 	}
 	for slot := from; slot < to; slot++ {
-		x.Slot(&a, data, slot)
+		x.Slot(a, data, slot)
 	}
-	return c.Push(c.rt.newObject(x.Samples))
+	return x.Samples
+}
+
+// burstPlot implements b:plot{format, type, kind, …}: a picture of the samples of packets or of an aggregate.
+func burstPlot(c *call) int {
+	b, o := selfBurst(c), c.options(1)
+	kind := o.choice("kind", picture.Kinds()...)
+	points := o.points(0)
+	var x *samples.Samples
+	if a, ok := b.b.Aggregate(); ok {
+		data := (&packet{of: b}).data(c.L)
+		c.Check(b.b.Beyond(0))
+		x = o.slotted(&a, data, 0, a.Slots)
+	} else {
+		x = o.gathered(b, o.format(), 1)
+	}
+	f, err := x.Figures(o.spectrum(points))
+	if err == nil {
+		err = f.Check(kind)
+	}
+	c.Check(err)
+	if name := o.Str("file", ""); name != "" {
+		err := picture.Save(name, o.Bool("overwrite", c.rt.Open.Overwrite), func(w io.Writer) error { return f.PNG(w, kind) })
+		if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%s is there, and stays as it is; hint: another name, or overwrite = true", name)
+		}
+		c.Check(err)
+		return 0
+	}
+	screen := picture.Screen{Plain: true}
+	if c.rt.Screen != nil {
+		screen = c.rt.Screen()
+	}
+	_, err = io.WriteString(c.rt.Stdout, f.Terminal(kind, screen))
+	c.Check(err)
+	return 0
 }

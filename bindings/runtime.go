@@ -20,6 +20,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/bindings/row"
 	"github.com/daqiri/daqiri-run/runtime/memory"
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/spec"
 	"github.com/daqiri/daqiri-run/runtime/task"
@@ -32,6 +33,7 @@ type Runtime struct {
 	Scheduler  *task.Scheduler
 	Main       bool // whether the task runs the main chunk
 	Stdout     io.Writer
+	Screen     func() picture.Screen // the terminal behind Stdout; nil: none
 	Log        func(level, text string, fields map[string]any)
 	LogLevel   func(set string) (was string) // set: new minimum level of log lines, "": unchanged
 	Script     string

@@ -159,7 +159,7 @@ func (c *call) handOver(v lua.LValue, t *task.Task) {
 
 // child returns the runtime of a task created by this one.
 func (rt *Runtime) child(t *task.Task) *Runtime {
-	return &Runtime{Task: t, Scheduler: rt.Scheduler, Stdout: rt.Stdout, Log: rt.Log, LogLevel: rt.LogLevel, Script: rt.Script,
+	return &Runtime{Task: t, Scheduler: rt.Scheduler, Stdout: rt.Stdout, Screen: rt.Screen, Log: rt.Log, LogLevel: rt.LogLevel, Script: rt.Script,
 		ScriptArgs: rt.ScriptArgs, Env: rt.Env, Open: rt.Open, Shared: rt.Shared, NewState: rt.NewState, memory: rt.memory,
 		LoadModule: rt.LoadModule, parent: rt.Task}
 }

@@ -49,9 +49,9 @@ func (g *Gatherer) Check() error {
 	}
 	switch {
 	case g.Format == nil:
-		return errors.New("a format that declares samples, or the option type, expected")
+		return errors.New("a format that declares samples, or the option type, expected, such as type = \"ci16le\" (daqiri-run help samples)")
 	case g.Format.Spec.Samples == nil:
-		return fmt.Errorf("format %s declares no samples: give the option type", g.Format.Spec.Name)
+		return fmt.Errorf("format %s declares no samples: give the option type, or declare them: samples = { type = \"ci16le\" } (daqiri-run help formats)", g.Format.Spec.Name)
 	case g.Format.Spec.Samples.Type == "" && g.Format.Spec.Samples.Of == "" && g.Other == nil:
 		return fmt.Errorf("format %s does not declare the type of its samples: give the option type", g.Format.Spec.Name)
 	}
@@ -91,7 +91,7 @@ func (g *Gatherer) Packet(packet, payload []byte) error {
 	case is && s.Data == nil && !s.Short:
 		return nil // without data, such as a leader or a context packet
 	case !is || s.Short || s.Type == "" || s.Unlisted:
-		g.raw++
+		g.skip()
 		return nil
 	}
 	t, err := g.typeNamed(s.Type)
@@ -99,9 +99,17 @@ func (g *Gatherer) Packet(packet, payload []byte) error {
 		return err
 	}
 	if !g.add(t, &s) {
-		g.raw++
+		g.skip()
 	}
 	return nil
+}
+
+// skip counts a packet whose samples are not gathered. The next ones do not continue those before it.
+func (g *Gatherer) skip() {
+	g.raw++
+	if g.out != nil {
+		g.out.Skip(0)
+	}
 }
 
 // sampled describes the samples of a packet from its header on, with what earlier packets of its stream have named.
@@ -279,22 +287,23 @@ func Constants(f *format.Format) (scale, offset float64, err error) {
 	return scale, offset, nil
 }
 
-// Slot adds a slot of data if all of it was received and is whole elements; otherwise it counts as raw.
+// Slot adds a slot of data if all of it was received and is whole elements; otherwise it counts as raw, and its samples are missing.
 func (s *Slotted) Slot(a *session.Aggregate, data []byte, slot int) {
-	if (slot+1)*a.SlotBytes > len(data) { // its buffers were freed
+	n := s.Type.Elements(a.SlotBytes)
+	if !present(a, slot) || (slot+1)*a.SlotBytes > len(data) || // its buffers were freed
+		s.Type.Bytes(n) != a.SlotBytes || !s.Add(data[slot*a.SlotBytes:(slot+1)*a.SlotBytes], n, s.scale, s.offset) {
 		s.Raw++
-		return
+		s.Skip(n / s.Step())
 	}
+}
+
+// present reports whether all cells of a slot were received.
+func present(a *session.Aggregate, slot int) bool {
 	each := a.Cells / a.Slots
 	for cell := slot * each; cell < (slot+1)*each; cell++ {
 		if a.PresentBits[cell/64]>>(cell%64)&1 == 0 {
-			s.Raw++
-			return
+			return false
 		}
 	}
-	bytes := data[slot*a.SlotBytes : (slot+1)*a.SlotBytes]
-	n := s.Type.Elements(len(bytes))
-	if s.Type.Bytes(n) != len(bytes) || !s.Add(bytes, n, s.scale, s.offset) {
-		s.Raw++
-	}
+	return true
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/signal"
 )
@@ -18,8 +19,10 @@ type Samples struct {
 	Rate, Time, Frequency float64   // of the first run: samples/s, s, Hz; NaN: unknown
 	Raw                   int       // packets and slots whose samples are not here
 	runs                  []run
-	n                     int // elements
-	at                    int // run that values has; -1: none
+	n                     int    // elements
+	missing               uint64 // samples between the last run and the next one
+	apart                 bool   // the next run does not continue the last one
+	at                    int    // run that values has; -1: none
 	values                []float64
 }
 
@@ -28,6 +31,8 @@ type run struct {
 	src           []byte
 	first, n      int
 	scale, offset float64
+	missing       uint64 // samples before the first one
+	apart         bool   // does not continue the run before
 }
 
 // New returns no samples of a type.
@@ -64,9 +69,15 @@ func (s *Samples) Add(src []byte, n int, scale, offset float64) bool {
 			scale /= 2
 		}
 	}
-	s.runs = append(s.runs, run{append([]byte(nil), src[:bytes]...), s.n, n, scale, offset})
-	s.n += n
+	s.runs = append(s.runs, run{append([]byte(nil), src[:bytes]...), s.n, n, scale, offset, s.missing, s.apart})
+	s.n, s.missing, s.apart = s.n+n, 0, false
 	return true
+}
+
+// Skip marks that n samples, 0 if their number is unknown, are missing behind the last run.
+func (s *Samples) Skip(n int) {
+	s.missing += uint64(n)
+	s.apart = true
 }
 
 // convert returns the values of a run, valid until the next call.
@@ -131,7 +142,7 @@ func (s *Samples) Histogram() ([]uint64, error) {
 	return counts, nil
 }
 
-// SpectrumOptions describe the blocks of a spectrum.
+// SpectrumOptions describe the blocks of a spectrum, and the samples of a picture.
 type SpectrumOptions struct {
 	Points      int
 	Window      string
@@ -145,40 +156,91 @@ func (s *Samples) Spectrum(o SpectrumOptions) (*signal.Spectrum, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := signal.Range{Complex: s.Type.Complex()}
-	integer, unsigned := s.Type.Integer()
-	if codes := integer && s.Levels == nil; codes {
-		if r.Bits = s.Type.Bits(); !unsigned {
-			r.Least = -1 << (r.Bits - 1)
-		}
-	}
-	spectrum, err := signal.NewSpectrum(o.Points, window, r)
+	spectrum, err := signal.NewSpectrum(o.Points, window, s.scaled())
 	if err != nil {
 		return nil, err
 	}
-	part := s.Step()
-	for _, x := range s.runs {
-		v := make([]float64, x.n)
-		scale, offset := 1.0, 0.0
-		if r.Bits == 0 {
-			scale, offset = x.scale, x.offset
-		}
-		s.Type.Values(v, x.src, scale, offset, s.Levels)
-		if !o.Continuous {
+	for k := range s.runs {
+		if !o.Continuous || s.runs[k].apart {
 			spectrum.Break()
 		}
-		spectrum.Add(thinned(v, part, o.First, o.Step))
+		spectrum.Add(s.thinned(k, o.First, o.Step))
 	}
 	return spectrum, nil
 }
 
-// thinned returns samples first, first + step, … of v, whose samples have so many parts.
-func thinned(v []float64, parts, first, step int) []float32 {
-	var out []float32
+// scaled returns the range of the values in spectra and pictures: codes of integers without levels, otherwise values.
+func (s *Samples) scaled() signal.Range {
+	r := signal.Range{Complex: s.Type.Complex()}
+	if integer, unsigned := s.Type.Integer(); integer && s.Levels == nil {
+		if r.Bits = s.Type.Bits(); !unsigned {
+			r.Least = -1 << (r.Bits - 1)
+		}
+	}
+	return r
+}
+
+// thinned returns samples first, first + step, … of a run, as values of the range that scaled returns.
+func (s *Samples) thinned(k, first, step int) (out []float32) {
+	x, parts := &s.runs[k], s.Step()
+	v := make([]float64, x.n)
+	scale, offset := x.scale, x.offset
+	if s.scaled().Bits > 0 {
+		scale, offset = 1, 0
+	}
+	s.Type.Values(v, x.src, scale, offset, s.Levels)
 	for i := first * parts; i+parts <= len(v); i += step * parts {
 		for _, x := range v[i : i+parts] {
 			out = append(out, float32(x))
 		}
 	}
 	return out
+}
+
+// Figures returns what pictures of the samples show. Missing samples are gaps. Points 0 is the greatest power of two for which there is a transform,
+// at most 4096.
+func (s *Samples) Figures(o SpectrumOptions) (*picture.Figures, error) {
+	window, err := signal.WindowNamed(o.Window)
+	if err != nil {
+		return nil, err
+	}
+	f := &picture.Figures{Window: window}
+	if !math.IsNaN(s.Rate) {
+		f.Rate = s.Rate / float64(o.Step)
+		if !math.IsNaN(s.Frequency) {
+			f.Center = s.Frequency
+		}
+	}
+	if o.Points == 0 {
+		o.Points = picture.PointsFor(s.longest(o))
+	}
+	if f.Set, err = signal.NewSet(s.scaled(), o.Points, window); err != nil {
+		return nil, err
+	}
+	for k := range s.runs {
+		if x := &s.runs[k]; x.missing > 0 {
+			f.Gap(x.missing / uint64(o.Step))
+		} else if !o.Continuous || x.apart {
+			f.Break()
+		}
+		f.Add(s.thinned(k, o.First, o.Step))
+	}
+	if s.missing > 0 {
+		f.Gap(s.missing / uint64(o.Step))
+	}
+	return f, nil
+}
+
+// longest returns the greatest number of consecutive samples.
+func (s *Samples) longest(o SpectrumOptions) (longest int) {
+	n := 0
+	for k := range s.runs {
+		x := &s.runs[k]
+		if !o.Continuous || x.apart {
+			n = 0
+		}
+		n += max(0, x.n/s.Step()-o.First+o.Step-1) / o.Step
+		longest = max(longest, n)
+	}
+	return longest
 }

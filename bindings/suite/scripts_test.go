@@ -19,7 +19,23 @@ func newScriptState(rt *bindings.Runtime) (*lua.LState, error) {
 	L := lua.NewState()
 	L.SetField(L.GetField(L.Get(lua.GlobalsIndex), "package"), "path", lua.LString("testdata/?.lua"))
 	bindings.Register(L, rt)
+	L.PreloadModule("printed", func(L *lua.LState) int {
+		L.Push(L.NewFunction(func(L *lua.LState) int { return printed(L, rt) }))
+		return 1
+	})
 	return L, nil
+}
+
+// printed calls a function and returns what it wrote to stdout.
+func printed(L *lua.LState, rt *bindings.Runtime) int {
+	var b strings.Builder
+	stdout := rt.Stdout
+	defer func() { rt.Stdout = stdout }()
+	rt.Stdout = &b
+	L.Push(L.CheckFunction(1))
+	L.Call(0, 0)
+	L.Push(lua.LString(b.String()))
+	return 1
 }
 
 // virtual selects the virtual clock for every session of a script.

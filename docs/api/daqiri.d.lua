@@ -2082,6 +2082,20 @@ function stage:write(b, options) end
 ---@field packet? integer which packet, from 1
 ---@field segment? integer which segment, from 1
 
+---@class (exact) daqiri.burst.plot.options
+---@field format? daqiri.format|daqiri.format_name one that declares samples, which are behind its header
+---@field type? string a type of samples, instead of that of the packets or of the aggregate
+---@field kind? "spectrum"|"waterfall"|"histogram"|"time"|"constellation" which picture (default: "spectrum")
+---@field segment? integer which segment of the packets has the samples, from 1 (default: 1)
+---@field packet? integer of which packet, from 1; without it of all
+---@field points? integer of a transform, a power of 2 from 2 to 65536; by default as many as consecutive samples allow, up to 4096
+---@field window? "hann"|"blackman-harris"|"none" the shape of a transform (default: "hann")
+---@field first? integer the first sample of each packet or slot, from 1 (default: 1)
+---@field step? integer takes every so many samples, such as those of one channel (default: 1)
+---@field continuous? boolean whether samples continue those of the packet or slot before; otherwise no transform has samples of two (default: false)
+---@field file? string writes a PNG file instead of drawing
+---@field overwrite? boolean replaces a file that is there; else it stays, and the call fails (default: false)
+
 ---@class (exact) daqiri.burst.samples.options
 ---@field type? string a type of samples instead of that of the packets; without a format the payload has them
 ---@field packet? integer of which packet, from 1; without it of all
@@ -2234,6 +2248,17 @@ function burst:packet(i, segment) end
 ---@param i? integer which packet, from 1 (default: 1)
 ---@return string|nil # ADDRESS:PORT
 function burst:peer(i) end
+
+---Draws the samples of packets, as b:samples reads them, or of all slots of an aggregate, as a.data:samples does: on a
+---terminal as characters, elsewhere as numbers separated by tabs. Values are codes, those of floating-point numbers and
+---levels are scaled. Missing slots are gaps.
+---
+---```lua
+---b:plot{ type = "ci8", kind = "histogram" }
+---b:plot{ type = "ci8", kind = "time", file = "time.png", overwrite = true }
+---```
+---@param options? daqiri.burst.plot.options
+function burst:plot(options) end
 
 ---Puts the template's packet in front of each packet, as headers, and sets the lengths and checksums of IP and UDP: the
 ---burst holds payloads before. A buffer has room for 128 bytes.

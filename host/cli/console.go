@@ -13,6 +13,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/state"
 	"github.com/daqiri/daqiri-run/host/summary"
+	"github.com/daqiri/daqiri-run/runtime/picture"
 )
 
 // console is the process's two output streams, shared by the program, its tasks, the live line and the prompt. Safe for concurrent use.
@@ -77,6 +78,12 @@ func terminalSize(w io.Writer) (columns, rows int) {
 		return 0, 0
 	}
 	return columns, rows
+}
+
+// screenOf describes the terminal behind stdout.
+func screenOf(g *state.Global) picture.Screen {
+	width, _ := terminalSize(g.Stdout)
+	return picture.Screen{Width: width, Color: g.ColorStdout(), Plain: !g.StdoutTTY}
 }
 
 // stream is one output stream. When its reader has closed the pipe, it calls broken once and discards further output, so that the program stops

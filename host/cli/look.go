@@ -192,8 +192,7 @@ func (f *lookFlags) draw(g *state.Global, r *look.Result) error {
 		}
 	}
 	if f.terminal || f.png == "" && !f.text && g.StdoutTTY {
-		width, _ := terminalSize(g.Stdout)
-		if err := r.Terminal(g.Stdout, look.Screen{Width: width, Color: g.ColorStdout(), Plain: !g.StdoutTTY}); err != nil {
+		if err := r.Terminal(g.Stdout, screenOf(g)); err != nil {
 			return exit.Fail(exit.Pipe, err)
 		}
 	} else if f.text || f.png == "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/script"
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/suggest"
 	"github.com/daqiri/daqiri-run/stdlib"
 )
@@ -82,7 +83,7 @@ func run(g *state.Global, f *runFlags, which found, args []string, prompt bool) 
 	open.Shipped = which.shipped
 	r := &runner{g: g, flags: f, script: which, started: time.Now(), con: newConsole(g)}
 	opts := script.Options{Path: which.path, Args: args, Env: env, Open: open, AllowExec: f.allowExec, Stdlib: stdlib.Files,
-		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Log: logTo(g.Logger), LogLevel: g.LogLevel}
+		SearchPath: g.Env["DAQIRI_PATH"], Stdout: r.con.stdout, Stderr: r.con.stderr, Screen: func() picture.Screen { return screenOf(g) }, Log: logTo(g.Logger), LogLevel: g.LogLevel}
 	opts.Interactive, opts.Help, opts.Search = g.Interactive(), explain, func(words string) string { return searchText(nil, words) }
 	if prompt {
 		r.prompt = repl.New(repl.Options{Interactive: g.Interactive(), Stdin: g.Stdin, Stdout: g.Stdout, Stderr: g.Stderr,

@@ -1,5 +1,4 @@
-// Package look draws pictures of the samples in a capture, a file or a live stream: spectrum, waterfall, histogram, time series, constellation and gap
-// map, as PNG files, on a terminal, or as text.
+// Package look draws pictures of the samples in a capture, a file or a live stream, as PNG files, on a terminal, or as text, with runtime/picture.
 //
 // Read reads a source into a Result, which has a Stream for each value of the fields that separate streams. Pictures are drawn from a Result.
 package look
@@ -16,6 +15,7 @@ import (
 
 	"github.com/daqiri/daqiri-run/host/exit"
 	"github.com/daqiri/daqiri-run/runtime/format"
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/samples"
 	"github.com/daqiri/daqiri-run/runtime/session"
 	"github.com/daqiri/daqiri-run/runtime/signal"
@@ -74,6 +74,7 @@ func Read(ctx context.Context, o Options) (*Result, error) {
 	}
 	for _, s := range r.Streams {
 		s.end()
+		s.Rate = r.Rate
 	}
 	slices.SortFunc(r.Streams, func(a, b *Stream) int { return slices.Compare(a.values, b.values) })
 	return r, nil
@@ -133,7 +134,7 @@ func (r *Result) packet(packet []byte, frame bool) {
 	}
 	if n := r.Type.Samples(len(payload)); limit != math.MaxInt && limit > n {
 		r.Partial++
-		r.Example = cmp.Or(r.Example, fmt.Sprintf("its header states %s, and its payload has %d", counted(uint64(limit), "sample"), n))
+		r.Example = cmp.Or(r.Example, fmt.Sprintf("its header states %s, and its payload has %d", picture.Counted(uint64(limit), "sample"), n))
 		return
 	}
 	if s := r.stream(values); s != nil {
@@ -203,7 +204,7 @@ func (r *Result) stream(values []uint64) *Stream {
 	for i, v := range values {
 		names = append(names, fmt.Sprintf("%s %d", r.By[i], v))
 	}
-	s := &Stream{Name: strings.Join(names, ", "), values: values, of: r}
+	s := &Stream{Figures: picture.Figures{Name: strings.Join(names, ", ")}, values: values, of: r}
 	r.byKey[string(r.text)] = s
 	r.Streams = append(r.Streams, s)
 	return s
@@ -219,7 +220,7 @@ func (r *Result) Check() error {
 			return nil
 		}
 	}
-	why := fmt.Sprintf("%s, and none has samples", counted(r.Packets, r.container))
+	why := fmt.Sprintf("%s, and none has samples", picture.Counted(r.Packets, r.container))
 	switch {
 	case r.container == "file":
 		why = "it has no whole samples of " + r.Type.String()

@@ -1,14 +1,14 @@
 package look
 
 import (
-	"bufio"
 	"fmt"
-	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
+
+	"github.com/daqiri/daqiri-run/runtime/picture"
 )
 
 // PNG writes the pictures of each stream into a folder, which it creates, and returns the files. A picture without data is left out.
@@ -16,42 +16,26 @@ func (r *Result) PNG(dir string) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create the folder of the pictures: %w", err)
 	}
-	write := func(name string, c *chart) {
+	save := func(name string, write func(io.Writer) error) {
 		if name = filepath.Join(dir, name+".png"); err == nil {
-			err = writePNG(name, c)
+			err = picture.Save(name, true, write)
 			files = append(files, name)
 		}
 	}
+	var all []*picture.Figures
+	numbered := false
 	for _, s := range r.Streams {
-		prefix := fileWords(s.Name)
-		for _, p := range s.pictures() {
-			write(prefix+p.name, p.draw())
+		all, numbered = append(all, &s.Figures), numbered || s.Numbered
+		for _, kind := range picture.Kinds() {
+			if s.Check(kind) == nil {
+				save(fileWords(s.Name)+kind, func(w io.Writer) error { return s.Figures.PNG(w, kind) })
+			}
 		}
 	}
-	if slices.ContainsFunc(r.Streams, func(s *Stream) bool { return s.Numbered }) {
-		write("gaps", r.gapMap())
+	if numbered {
+		save("gaps", func(w io.Writer) error { return picture.GapMap(w, all, r.By) })
 	}
 	return files, err
-}
-
-// picture is a picture of a stream.
-type picture struct {
-	name string // of its file
-	draw func() *chart
-}
-
-// pictures returns the pictures for which the stream has data.
-func (s *Stream) pictures() (all []picture) {
-	if s.Spectrum.Blocks > 0 {
-		all = append(all, picture{"spectrum", s.spectrum}, picture{"waterfall", s.waterfall})
-	}
-	if s.Levels.Count > 0 {
-		all = append(all, picture{"histogram", s.histogram}, picture{"time", s.timeSeries})
-		if s.Constellation != nil {
-			all = append(all, picture{"constellation", s.constellation})
-		}
-	}
-	return all
 }
 
 var notInFiles = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -62,22 +46,4 @@ func fileWords(name string) string {
 		return ""
 	}
 	return strings.Trim(notInFiles.ReplaceAllString(name, "-"), "-") + "-"
-}
-
-func writePNG(name string, c *chart) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("cannot write a picture: %w", err)
-	}
-	w := bufio.NewWriter(f)
-	if err = png.Encode(w, c.RGBA); err == nil {
-		err = w.Flush()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write the picture %s: %w", name, err)
-	}
-	return nil
 }

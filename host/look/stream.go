@@ -2,25 +2,21 @@ package look
 
 import (
 	"bytes"
-	"math/bits"
 	"slices"
 
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/signal"
 )
-
-// maxPoints is the number of points of a transform by default.
-const maxPoints = 4096
 
 // window is the number of packets in which displaced ones are put into order.
 const window = 64
 
 // Stream has the figures of consecutive samples.
 type Stream struct {
-	Name                      string // values of the fields that separate streams; empty: one stream
 	Packets                   uint64
 	Repeated, Late, Differing uint64 // packets: with the same number as another; displaced too far; with the same number and other data
 	Restarts                  uint64
-	*signal.Set                    // nil before the first samples
+	picture.Figures                // Name has the values of the fields that separate streams; Set is nil before the first samples
 	Numbered                  bool // missing samples are known
 	values                    []uint64
 	of                        *Result
@@ -167,11 +163,12 @@ func (s *Stream) longestRun() (longest int) {
 	return longest
 }
 
-// beginWith creates the figures for runs of so many samples: a transform has the greatest power of two that is not above it, from 2 to maxPoints.
+// beginWith creates the figures for runs of so many samples. The first stream determines the points of all transforms.
 func (s *Stream) beginWith(run int) {
 	if s.of.Points == 0 {
-		s.of.Points = 1 << (bits.Len(uint(min(maxPoints, max(2, run)))) - 1)
+		s.of.Points = picture.PointsFor(run)
 	}
+	s.Window = s.of.Window
 	s.Set, _ = signal.NewSet(s.of.Type.Range(), s.of.Points, s.of.Window) // Read has checked the points
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/daqiri/daqiri-run/bindings/lua51"
 	"github.com/daqiri/daqiri-run/host/repl"
 	"github.com/daqiri/daqiri-run/host/state"
+	"github.com/daqiri/daqiri-run/runtime/picture"
 	"github.com/daqiri/daqiri-run/runtime/task"
 	"github.com/daqiri/daqiri-run/runtime/textfile"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	SearchPath string
 	// Stdout receives the script's output, Stderr its errors. Both must be safe for concurrent use.
 	Stdout, Stderr io.Writer
+	// Screen describes the terminal behind Stdout; nil: there is none.
+	Screen func() picture.Screen
 	// Log receives the script's log lines; level is debug, info, warn or error.
 	Log func(level, text string, fields map[string]any)
 	// LogLevel sets the minimum level of log lines, unless set is empty, and returns the previous one.
@@ -181,7 +184,7 @@ func (p *Program) run(t *task.Task) (err error) {
 			p.record(Failure{Cause: CauseInternal, Text: atFault + err.Error()})
 		}
 	}()
-	rt := &bindings.Runtime{Task: t, Scheduler: p.sched, Main: true, Stdout: p.opts.Stdout, Log: p.opts.Log, LogLevel: p.opts.LogLevel,
+	rt := &bindings.Runtime{Task: t, Scheduler: p.sched, Main: true, Stdout: p.opts.Stdout, Screen: p.opts.Screen, Log: p.opts.Log, LogLevel: p.opts.LogLevel,
 		Script: p.opts.Path, ScriptArgs: p.opts.Args, Env: p.opts.Env, Open: p.opts.Open, Shared: p.shared,
 		NewState: p.newState, LoadModule: p.loader.load}
 	L, err := p.newState(rt)

@@ -80,6 +80,22 @@ func TestDropInInterrupt(t *testing.T) {
 	}
 }
 
+// TestPromptPlot: pictures of samples are drawn on the terminal, a waterfall in colors.
+func TestPromptPlot(t *testing.T) {
+	t.Parallel()
+	x, _, end := onTerminal(t, "--summary", "none")
+	x.Watch("help WORDS explains", "> ")
+	x.Type("tx = daqiri.open():tx_queue 'loop0'\r", "> ")
+	x.Type(`b = tx:alloc(4):fill(tx:template{ payload = ("\64\0\0\64\192\0\0\192"):rep(32) })`+"\r", "> ")
+	x.Type("b:plot{ type = 'ci8' }\r", "Level (dBFS)\r\n    -6.02 ", "⣿", "Frequency (cycles/sample)", "> ")
+	x.Type("b:plot{ type = 'ci8', kind = 'waterfall' }\r", "the newest on top", "\x1b[48;2;253;231;37m▀", "> ")
+	x.Type("b:plot{ type = 'i13le' }\r", "\"i13le\" is not a valid sample type", "> ")
+	x.Type(ctrlD)
+	if err := end(); err != nil {
+		t.Errorf("%v after %q", err, x.Seen())
+	}
+}
+
 // TestPromptLocals: locals stay for the next lines, those of a script before the prompt too; the hint comes once.
 func TestPromptLocals(t *testing.T) {
 	t.Parallel()

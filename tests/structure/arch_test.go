@@ -30,8 +30,7 @@ var layers = map[string]layer{
 	"host": {
 		own: []string{"bindings", "docs", "runtime", "scripts", "stdlib"},
 		modules: []string{"github.com/go-analyze/charts", "github.com/peterh/liner", "github.com/pmezard/go-difflib", "github.com/sirupsen/logrus", "github.com/yuin/goldmark",
-			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/image", "golang.org/x/sys",
-			"golang.org/x/term"},
+			"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/yuin/gopher-lua", "golang.org/x/sys", "golang.org/x/term"},
 	},
 	"bindings": {
 		own:     []string{"runtime"},
@@ -45,7 +44,7 @@ var layers = map[string]layer{
 	"bindings/value": {closed: true, own: []string{"bindings/lua51", "bindings/row", "runtime"},
 		modules: []string{"github.com/yuin/gopher-lua", "layeh.com/gopher-luar"}},
 	"runtime": {own: []string{"native"}, modules: []string{"github.com/minio/minio-go", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel",
-		"gopkg.in/yaml.v3"}},
+		"golang.org/x/image", "gopkg.in/yaml.v3"}},
 	"native": {modules: []string{"github.com/cilium/ebpf", "golang.org/x/sys"}},
 	"stdlib": {}, "scripts": {}, "docs": {},
 	"tests":          {own: []string{"host/cli", "host/golden", "host/state", "runtime/spec"}, modules: []string{"golang.org/x/sys"}},

@@ -1,5 +1,5 @@
 -- Samples of packets and aggregates: golden packets of every format that declares them, and numbers computed by hand.
-local daqiri, t = require "daqiri", require "check"
+local daqiri, t, printed = require "daqiri", require "check", require "printed"
 
 local function open()
   return daqiri.open{ daqiri = { cfg = { version = 1, stream_type = "raw", master_core = 0, loopback = { mode = "sw", clock = "virtual", seed = 1 },
@@ -139,6 +139,39 @@ received({ table.concat(tone), table.concat(tone) }, function(b)
   local re, im = x:mean()
   assert(math.abs(re) < 0.01 and math.abs(im) < 0.01 and x:power() == (4096 + 2 * 45 ^ 2) / 2)
   assert(x:histogram()[192] == 128) -- -64, once in each of 64 turns in both parts
+
+  -- Pictures: numbers, because stdout is not a terminal.
+  local function plotted(options)
+    options.type = "ci8"
+    return printed(function() b:plot(options) end)
+  end
+  has(plotted{}, "Frequency (cycles/sample)\taverage (dBFS)\tmax hold\tmin hold\n")
+  has(plotted{ points = 64, window = "none" }, "\n0.125\t-6.0\t-6.0\t-6.0\n")
+  assert(not plotted{ points = 64 }:find "\n%-0.125\t%-[0-9]%.")
+  has(plotted{ points = 64, step = 2, first = 2, window = "none" }, "\n0.25\t-6.1\t-6.1\t-6.1\n")
+  has(plotted{ kind = "histogram" }, "\n-64\t128\n")
+  has(plotted{ kind = "time" }, "Time (samples)\treal part, least\t")
+  has(plotted{ kind = "constellation", packet = 1 }, "Real part (codes)\tImaginary part (codes)\n64\t0\n")
+  has(plotted{ kind = "waterfall", points = 64 }, "the newest on top")
+  has(try(b.plot, b, { type = "ci8", points = 512 }), "cannot draw the spectrum: a transform needs 512 consecutive finite samples")
+  has(plotted{ points = 512, continuous = true, window = "none" }, "\n0.125\t-6.0")
+  has(try(b.plot, b, { type = "i8", kind = "constellation" }), "the samples are real")
+  has(try(b.plot, b), "a format that declares samples, or the option type, expected")
+  has(try(b.plot, b, { format = "simple" }), "format simple declares no samples: give the option type")
+  has(try(b.plot, b, { type = "ci8", kind = "spectra" }), "spectra")
+  has(try(b.plot, b, { type = "ci8", points = 100 }), "100 is not a valid number of points")
+  local file = os.tmpname()
+  os.remove(file)
+  for _, kind in ipairs{ "spectrum", "waterfall", "histogram", "time", "constellation" } do
+    b:plot{ type = "ci8", kind = kind, file = file }
+    has(try(b.plot, b, { type = "ci8", kind = kind, file = file }), file .. " is there, and stays as it is")
+    b:plot{ type = "ci8", kind = kind, file = file, overwrite = true }
+    local f = assert(io.open(file, "rb"))
+    assert(f:read(8) == "\137PNG\r\n\26\n")
+    f:close()
+    os.remove(file)
+  end
+  has(try(b.plot, b, { type = "ci8", file = file .. "/x.png" }), "cannot create the picture")
 end)
 
 -- Aggregates: slots that are whole.
@@ -153,6 +186,12 @@ do
     x = a.data:samples(nil, { type = "i16be" })
     assert(#x == 8 and x.raw == 1 and x:get(1) == 4660)
     assert(a.data:samples(2, { type = "i8" }).raw == 1)
+    assert(a.data:samples(nil, { type = "co4" }):spectrum{ points = 16, continuous = true } == nil) -- slot 2 is missing
+    local lines = printed(function() a:plot{ type = "ci8", kind = "time" } end)
+    has(lines, "\n3\t-34\t-34\t-16\t-16\n4\t-\t-\t-\t-\n") -- 0xde 0xf0, then slot 2
+    has(lines, "\n8\t18\t18\t52\t52\n")
+    has(printed(function() a:plot{ format = "chips", kind = "histogram" } end), "\n-8\t2\n")
+    has(try(a.plot, a), "the data were not converted: give the option type")
     assert(a.data:samples(1, { format = "chips" }):get(2) == 3)
     has(try(a.data.samples, a.data), "the data were not converted: give the option type")
     has(try(a.data.samples, a.data, 1, { format = "vdif" }), "format vdif: the type of its samples depends on 'bits_minus_1' of each packet: give the option type")

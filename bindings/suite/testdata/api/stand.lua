@@ -280,6 +280,7 @@ M.args = {
     count = function() return { { "len > 0" } } end, fill = function(x) return { { x.template } } end, prepend = function(x) return { { x.template } } end, flow_ids = none,
     free = function() return { { { packet = 1 } }, { { segment = 1 } }, { { packet = 2, segment = 1 } }, {} } end, keep = none, lengths = function() return { {}, { 1 } } end, offsets = function() return { {}, { 1 } } end,
     packet = function() return { { 1 }, { 4 } } end, peer = function() return { {}, { 1 } } end, rx_timestamps = function() return { {}, { "epoch" }, { "session" } } end, select = function() return { { "len >= 0" }, { "len > 1e6" } } end,
+    plot = function() return { { { type = "ci8", kind = "time" } }, { { type = "u8", kind = "waterfall", points = 16 } }, { { format = "chips" } }, {} } end,
     samples = function() return { { nil, { type = "u8" } }, { "chips" }, { "gvsp", { packet = 1, type = "u12.lsb" } }, { "simple" }, {} } end,
     set = function() return { { { { at = "start", bit_offset = 128, bit_width = 32, value = 7 } } } } end,
     set_lengths = function() return { { 50 }, { 512 }, { 513 }, { 0 } } end,

@@ -1,9 +1,10 @@
-package look
+package picture
 
 import (
 	"fmt"
 	"image"
 	"image/color"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -63,32 +64,33 @@ func (c *chart) legend(all []series) {
 }
 
 // title returns the title of a picture of the stream.
-func (s *Stream) title(what string) string {
-	if s.Name == "" {
+func (f *Figures) title(what string) string {
+	if f.Name == "" {
 		return what
 	}
-	return what + ", " + s.Name
+	return what + ", " + f.Name
 }
 
 // frequencies returns the axis of the spectrum.
-func (s *Stream) frequencies() axis {
-	p := s.Spectrum
+func (f *Figures) frequencies() axis {
+	p := f.Spectrum
 	from, to := p.Frequency(0), 0.5
-	if s.of.Rate == 0 {
+	if f.Rate == 0 {
 		return axis{label: "Frequency (cycles/sample)", from: from, to: to}
 	}
-	factor, prefix := prefixFor(s.of.Rate / 2)
-	return axis{label: "Frequency (" + prefix + "Hz)", from: from * s.of.Rate / factor, to: to * s.of.Rate / factor}
+	from, to = from*f.Rate+f.Center, to*f.Rate+f.Center
+	factor, prefix := prefixFor(max(math.Abs(from), math.Abs(to)))
+	return axis{label: "Frequency (" + prefix + "Hz)", from: from / factor, to: to / factor}
 }
 
 // times returns an axis of so many samples.
-func (s *Stream) times(samples uint64) axis {
+func (f *Figures) times(samples uint64) axis {
 	n := float64(max(1, samples))
-	if s.of.Rate == 0 {
+	if f.Rate == 0 {
 		factor, prefix := prefixFor(n / 10)
 		return axis{label: "Time (" + prefix + "samples)", to: n / factor}
 	}
-	seconds := n / s.of.Rate
+	seconds := n / f.Rate
 	for _, u := range []struct {
 		name   string
 		factor float64
@@ -100,30 +102,30 @@ func (s *Stream) times(samples uint64) axis {
 	return axis{label: "Time (ns)", to: seconds * 1e9}
 }
 
-// values returns the axis of values.
-func (s *Stream) valueAxis(what string, low, high float64) axis {
-	if s.of.Type.Range().Bits > 0 {
+// valueAxis returns the axis of values.
+func (f *Figures) valueAxis(what string, low, high float64) axis {
+	if f.Range.Bits > 0 {
 		what += " (codes)"
 	}
 	return axis{label: what, from: low, to: high}
 }
 
 // transforms describes how a spectrum was made.
-func (s *Stream) transforms() string {
-	return fmt.Sprintf("%s of %d points, window %s", counted(uint64(s.Spectrum.Blocks), "transform"), s.Spectrum.Points(), s.of.Window.Title)
+func (f *Figures) transforms() string {
+	return fmt.Sprintf("%s of %d points, window %s", Counted(uint64(f.Spectrum.Blocks), "transform"), f.Spectrum.Points(), f.Window.Title)
 }
 
 // spectrum draws average and max hold.
-func (s *Stream) spectrum() *chart {
-	all := []series{{"max hold", orange, s.Spectrum.MaxHold()}, {"average", blue, s.Spectrum.Average()}}
-	if s.of.Type.Range().Complex { // the spectrum is periodic
+func (f *Figures) spectrum() *chart {
+	all := []series{{"max hold", orange, f.Spectrum.MaxHold()}, {"average", blue, f.Spectrum.Average()}}
+	if f.Range.Complex { // the spectrum is periodic
 		for i, x := range all {
 			all[i].values = append(x.values, x.values[0])
 		}
 	}
 	lowest := slices.Sorted(slices.Values(all[1].values))
 	low, high := padded(lowest[len(lowest)/100], slices.Max(all[0].values))
-	c := newChart(width, height, 0, s.title("Power spectrum"), s.transforms(), s.frequencies(), axis{label: "Level (dBFS)", from: low, to: high})
+	c := newChart(width, height, 0, f.title("Power spectrum"), f.transforms(), f.frequencies(), axis{label: "Level (dBFS)", from: low, to: high})
 	for _, x := range all {
 		c.line(x)
 	}
@@ -132,10 +134,10 @@ func (s *Stream) spectrum() *chart {
 }
 
 // waterfall draws the lines, the newest on top.
-func (s *Stream) waterfall() *chart {
-	c := newChart(width, height, barSpace, s.title("Waterfall"), s.transforms()+fmt.Sprintf(", %d a line", s.Waterfall.Per()), s.frequencies(),
-		axis{label: "Age (transforms)", from: float64(s.Spectrum.Blocks), to: 0})
-	all, low, high := s.newestFirst(c.plot.Dx())
+func (f *Figures) waterfall() *chart {
+	c := newChart(width, height, barSpace, f.title("Waterfall"), f.transforms()+fmt.Sprintf(", %d a line", f.Waterfall.Per()), f.frequencies(),
+		axis{label: "Age (transforms)", from: float64(f.Spectrum.Blocks), to: 0})
+	all, low, high := f.newestFirst(c.plot.Dx())
 	for y := range c.plot.Dy() {
 		for x, level := range all[y*len(all)/c.plot.Dy()] {
 			c.SetRGBA(c.plot.Min.X+x, c.plot.Min.Y+y, mapped((level-low)/(high-low)))
@@ -152,8 +154,8 @@ func greatest(values []float64, column, columns int) float64 {
 }
 
 // newestFirst returns the lines of the waterfall in so many columns, and the range of their colors.
-func (s *Stream) newestFirst(columns int) (all [][]float64, low, high float64) {
-	all = s.Waterfall.Lines()
+func (f *Figures) newestFirst(columns int) (all [][]float64, low, high float64) {
+	all = f.Waterfall.Lines()
 	slices.Reverse(all)
 	for i, line := range all {
 		all[i] = reduced(line, columns)
@@ -171,9 +173,9 @@ func levels(lines [][]float64) (low, high float64) {
 }
 
 // histogram draws the counts of values; bars with clipped values are red.
-func (s *Stream) histogram() *chart {
-	counts, first, step := s.Levels.Bins()
-	from, to := s.used(counts)
+func (f *Figures) histogram() *chart {
+	counts, first, step := f.Levels.Bins()
+	from, to := f.used(counts)
 	counts = counts[from:to]
 	w := width - 140
 	per := max(1, (len(counts)+w-1)/w) // bins of a bar
@@ -185,13 +187,13 @@ func (s *Stream) histogram() *chart {
 	factor, prefix := prefixFor(high)
 	title := map[bool]string{true: "Number", false: "Number (" + prefix + ")"}[prefix == ""]
 	low := first + float64(from)*step
-	c := newChart(width, height, 0, s.title("Histogram of values"), s.words(), s.valueAxis("Value", low, low+float64(len(bars)*per)*step),
+	c := newChart(width, height, 0, f.title("Histogram of values"), f.Words(), f.valueAxis("Value", low, low+float64(len(bars)*per)*step),
 		axis{label: title, to: high / factor * 1.05})
-	r := s.of.Type.Range()
+	r := f.Range
 	for i, n := range bars {
 		x0, x1 := c.plot.Min.X+i*c.plot.Dx()/len(bars), c.plot.Min.X+(i+1)*c.plot.Dx()/len(bars)
 		of := blue
-		if bin := from + i*per; s.Levels.ClippedShare() > 0 && r.Bits > 0 && (bin == 0 || bin+per >= 1<<min(r.Bits, 12)) {
+		if bin := from + i*per; f.Levels.ClippedShare() > 0 && r.Bits > 0 && (bin == 0 || bin+per >= 1<<min(r.Bits, 12)) {
 			of = red
 		}
 		if n > 0 {
@@ -202,7 +204,7 @@ func (s *Stream) histogram() *chart {
 }
 
 // used returns the range of bins that have values, with a margin of a twentieth.
-func (s *Stream) used(counts []uint64) (from, to int) {
+func (f *Figures) used(counts []uint64) (from, to int) {
 	from = max(0, slices.IndexFunc(counts, func(n uint64) bool { return n > 0 }))
 	for to = len(counts); to > from+1 && counts[to-1] == 0; {
 		to--
@@ -212,13 +214,13 @@ func (s *Stream) used(counts []uint64) (from, to int) {
 }
 
 // timeSeries draws the least and the greatest value of each column.
-func (s *Stream) timeSeries() *chart {
-	low, high := padded(s.Levels.Least, s.Levels.Greatest)
-	e := s.Envelope
-	c := newChart(width, height, 0, s.title("Time series"), fmt.Sprintf("least and greatest of %s", counted(uint64(e.Per()), "sample")),
-		s.times(e.Samples()), s.valueAxis("Value", low, high))
+func (f *Figures) timeSeries() *chart {
+	low, high := padded(f.Levels.Least, f.Levels.Greatest)
+	e := f.Envelope
+	c := newChart(width, height, 0, f.title("Time series"), fmt.Sprintf("least and greatest of %s", Counted(uint64(e.Per()), "sample")),
+		f.times(e.Samples()), f.valueAxis("Value", low, high))
 	parts := []series{{name: "value", color: blue}}
-	if s.of.Type.Range().Complex {
+	if f.Range.Complex {
 		parts = []series{{name: "imaginary part", color: orange}, {name: "real part", color: blue}}
 	}
 	for i, p := range parts {
@@ -249,10 +251,10 @@ func (s *Stream) timeSeries() *chart {
 }
 
 // constellation draws single samples; a pixel with more of them is darker.
-func (s *Stream) constellation() *chart {
-	points := s.Constellation.Kept()
-	limit := max(math.Abs(s.Levels.Least), math.Abs(s.Levels.Greatest), 1e-30) * 1.05
-	c := newChart(560, 560, 0, s.title("Constellation"), counted(uint64(len(points)), "sample"), s.valueAxis("Real part", -limit, limit), s.valueAxis("Imaginary part", -limit, limit))
+func (f *Figures) constellation() *chart {
+	points := f.Constellation.Kept()
+	limit := f.reach()
+	c := newChart(560, 560, 0, f.title("Constellation"), Counted(uint64(len(points)), "sample"), f.valueAxis("Real part", -limit, limit), f.valueAxis("Imaginary part", -limit, limit))
 	for _, p := range points {
 		x, y := c.plot.Min.X+c.x.at(float64(real(p)), c.plot.Dx()), c.row(float64(imag(p)))
 		for dx := range 2 {
@@ -266,21 +268,26 @@ func (s *Stream) constellation() *chart {
 	return c
 }
 
-// gapMap draws the share of missing samples of each stream over time.
-func (r *Result) gapMap() *chart {
+// GapMap writes a picture of the share of missing samples of each stream over time. by are the fields that separate the streams.
+func GapMap(w io.Writer, streams []*Figures, by []string) error {
+	return encode(w, func() *chart { return gapMap(streams, by) })
+}
+
+func gapMap(streams []*Figures, by []string) *chart {
 	var names []string
 	samples := uint64(1)
-	for _, s := range r.Streams {
+	for _, s := range streams {
 		names = append(names, s.Name)
 		samples = max(samples, s.Shares.Samples())
 	}
 	label := "Stream"
-	if len(r.By) > 0 && len(names) > 0 {
-		label = fmt.Sprintf("Stream (%s)", strings.Join(r.By, ", "))
+	if len(by) > 0 && len(names) > 0 {
+		label = fmt.Sprintf("Stream (%s)", strings.Join(by, ", "))
 	}
 	n := len(names)
-	c := newChart(width, max(200, min(height, 110+40*n)), barSpace, "Missing samples", r.gapWords(), r.Streams[0].times(samples), axis{label: label, from: float64(n), to: 0, names: names})
-	for i, s := range r.Streams {
+	c := newChart(width, max(200, min(height, 110+40*n)), barSpace, "Missing samples", gapWords(streams), streams[0].times(samples),
+		axis{label: label, from: float64(n), to: 0, names: names})
+	for i, s := range streams {
 		y0, y1 := c.plot.Min.Y+i*c.plot.Dy()/n, c.plot.Min.Y+(i+1)*c.plot.Dy()/n
 		shares, per := s.Shares.Missing(), s.Shares.Per()
 		for px := range c.plot.Dx() {
@@ -297,10 +304,10 @@ func (r *Result) gapMap() *chart {
 }
 
 // gapWords returns the share of missing samples of all streams.
-func (r *Result) gapWords() string {
+func gapWords(streams []*Figures) string {
 	var missing, all uint64
-	for _, s := range r.Streams {
+	for _, s := range streams {
 		missing, all = missing+s.Missing, all+s.Missing+s.Samples
 	}
-	return fmt.Sprintf("%s of %s: %s %%", count(missing), counted(all, "sample"), percent(float64(missing)/float64(max(1, all))))
+	return fmt.Sprintf("%s of %s: %s %%", Count(missing), Counted(all, "sample"), Percent(float64(missing)/float64(max(1, all))))
 }

@@ -1,4 +1,4 @@
-package look
+package picture
 
 import (
 	"image"
@@ -41,7 +41,7 @@ func mix(a, b color.RGBA, t float64) color.RGBA {
 	return color.RGBA{part(a.R, b.R), part(a.G, b.G), part(a.B, b.B), 255}
 }
 
-// face is the font of labels. Faces are used by one goroutine at a time, as pictures are drawn one after the other.
+// face is the font of labels, used while drawing is held.
 var face = sync.OnceValue(func() font.Face {
 	parsed, err := opentype.Parse(goregular.TTF)
 	if err != nil {
