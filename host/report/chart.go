@@ -13,10 +13,14 @@ import (
 const (
 	chartWidth, chartHeight = 960, 300
 	mostSeries              = 8 // maximum number of lines in a chart: the largest
+
+	plotWidth  = chartWidth - 110 // at least
+	labelSize  = 12               // of the font of labels
+	labelSpace = 12               // between labels
 )
 
 // line draws series over time; "" if all values are 0.
-func line(title, unit string, h *history, tracks []*track, of func(*track) []float64) (template.HTML, error) {
+func line(title string, h *history, tracks []*track, of func(*track) []float64) (template.HTML, error) {
 	var names []string
 	var values [][]float64
 	for _, t := range tracks {
@@ -34,13 +38,24 @@ func line(title, unit string, h *history, tracks []*track, of func(*track) []flo
 	opt.Legend.SeriesNames = names
 	opt.Symbol.Shape = charts.SymbolNone
 	opt.LineStrokeWidth = 1.5
-	opt.ValueFormatter = func(v float64) string { return short(v) + " " + unit }
+	opt.ValueFormatter = short
 	opt.YAxis[0].Min = charts.Ptr(0.0)
+	opt.XAxis.Title = "Time (s)"
 	for i, s := range h.seconds {
-		opt.XAxis.Labels[i] = short(s) + " s"
+		opt.XAxis.Labels[i] = short(s)
 	}
 	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: chartWidth, Height: chartHeight})
+	// The library moves the last label to the left by up to its width.
+	opt.XAxis.LabelCount = max(2, plotWidth/(2*widest(p, opt.XAxis.Labels)+labelSpace))
 	return drawn(p, p.LineChart(opt))
+}
+
+// widest returns the width of the widest label in pixels.
+func widest(p *charts.Painter, labels []string) (most int) {
+	for _, l := range labels {
+		most = max(most, p.MeasureText(l, 0, charts.FontStyle{FontSize: labelSize, FontColor: charts.ColorBlack}).Width())
+	}
+	return most
 }
 
 // bars draws a histogram as bars.
@@ -53,18 +68,33 @@ func bars(title string, h *stats.Histogram) (template.HTML, error) {
 		values = append(values, float64(b.N))
 		labels = append(labels, size(b.Most, h.Unit))
 	}
-	return barChart(title, values, labels)
+	if h.Unit != "ns" { // labels of times have units
+		title += " (" + h.Unit + ")"
+	}
+	return barChart(title, "Upper bound", values, labels)
 }
 
-func barChart(title string, values []float64, labels []string) (template.HTML, error) {
+func barChart(title, axis string, values []float64, labels []string) (template.HTML, error) {
 	opt := charts.NewBarChartOptionWithData([][]float64{values})
 	opt.Title.Text = title
 	opt.Legend.Show = charts.Ptr(false)
-	opt.CategoryAxis.Labels = labels
+	opt.CategoryAxis.Title = axis
 	opt.ValueAxis[0].Min = charts.Ptr(0.0)
 	opt.ValueFormatter = short
 	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: chartWidth, Height: chartHeight})
+	opt.CategoryAxis.Labels = spaced(labels, plotWidth/len(labels), widest(p, labels))
+	opt.CategoryAxis.LabelCount = len(labels)
+	opt.CategoryAxis.BoundaryGap = charts.Ptr(true) // each label is below its bar
 	return drawn(p, p.BarChart(opt))
+}
+
+// spaced returns the labels of bars of so many pixels, with those left empty that labels of the greatest width would overlap.
+func spaced(labels []string, each, width int) []string {
+	out, step := make([]string, len(labels)), (width+labelSpace+each-1)/each
+	for i := 0; i < len(labels); i += step {
+		out[i] = labels[i]
+	}
+	return out
 }
 
 func drawn(p *charts.Painter, err error) (template.HTML, error) {

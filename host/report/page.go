@@ -176,9 +176,9 @@ func chartsOf(s *summary.Session, h *history) (all []template.HTML, err error) {
 	}
 	if h != nil {
 		queues := slices.DeleteFunc(slices.Clone(h.lines), func(t *track) bool { return t.kind != stats.Rx && t.kind != stats.Tx })
-		add(line("Packets", "pps", h, queues, func(t *track) []float64 { return t.packets }))
-		add(line("Bits", "bit/s", h, queues, func(t *track) []float64 { return t.bits }))
-		add(line("Dropped packets", "pps", h, h.lines, func(t *track) []float64 { return t.dropped }))
+		add(line("Packet rate (packets/s)", h, queues, func(t *track) []float64 { return t.packets }))
+		add(line("Data rate (bit/s)", h, queues, func(t *track) []float64 { return t.bits }))
+		add(line("Dropped packets (packets/s)", h, h.lines, func(t *track) []float64 { return t.dropped }))
 	}
 	for i := range s.Ledger.Lines {
 		l := &s.Ledger.Lines[i]
@@ -188,14 +188,19 @@ func chartsOf(s *summary.Session, h *history) (all []template.HTML, err error) {
 			for _, w := range worst {
 				values, names = append(values, float64(w.Missing)), append(names, w.Name)
 			}
-			add(barChart("Missing packets by source of "+l.Title(), values, names))
+			add(barChart("Missing packets of "+l.Title()+" by source (packets)", "Source", values, names))
 		}
 		for _, hist := range l.Histograms {
-			title := strings.ReplaceAll(hist.Name, "_", " ") + " of " + l.Title() + ": how many, by at most so many " + hist.Unit
-			add(bars(title, hist))
+			add(bars(histogramTitle(hist)+" of "+l.Title(), hist))
 		}
 	}
 	return all, err
+}
+
+// histogramTitle returns the name of a histogram as words.
+func histogramTitle(h *stats.Histogram) string {
+	words := strings.ReplaceAll(h.Name, "_", " ")
+	return strings.ToUpper(words[:1]) + words[1:]
 }
 
 // grouped formats a number with its digits in groups of three.
