@@ -98,6 +98,8 @@ void fake_user_launch(user_launch *u, const dqi_host_kernel *kernel, const uint3
 int fake_run_user(const user_launch *u);
 // Waits until no user's kernel runs, as the driver does in some calls (native/cuda/resident.h).
 void fake_wait_users(void);
+// Keeps as much local memory as a function needs; waits if no launch before it needed as much.
+void fake_keep_local(cu_function fn);
 // Puts a job on the stream, or into what captures it; a status.
 int fake_put(cu_stream s, job add);
 int cuStreamSynchronize(cu_stream s);

@@ -562,7 +562,6 @@ int fake_put(cu_stream s, job add) {
 
 int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared_bytes, cu_stream s, void **args, void **extra) {
-    static _Atomic int local; // bytes per thread that launches had at most
     uint64_t number = atomic_fetch_add(&launches, 1) + 1;
     const uint32_t grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
     job j = {.run = fn->run, .number = number};
@@ -570,16 +569,11 @@ int cuLaunchKernel(cu_function fn, unsigned gx, unsigned gy, unsigned gz, unsign
         shared_bytes != 0 || extra)
         return INVALID;
     if (!fn->loaded) return INVALID; // the driver would wait for all that runs
-    if (fn->local > atomic_load(&local)) {
-        fake_wait_users();
-        atomic_store(&local, fn->local);
-    }
+    fake_keep_local(fn);
     if (fn->run && (gy != 1 || gz != 1 || bx != DQK_THREADS || by != 1 || bz != 1)) return INVALID;
     if (conf.fail && number == conf.fail) return BAD_LAUNCH;
-    if (fn->run)
-        j.list = *(const dqk_list *)args[0];
-    else
-        fake_user_launch(&j.user, fn->user, grid, block, args);
+    if (fn->run) j.list = *(const dqk_list *)args[0];
+    if (!fn->run) fake_user_launch(&j.user, fn->user, grid, block, args);
     return fake_put(s, j);
 }
 
@@ -603,5 +597,3 @@ int cuStreamSynchronize(cu_stream s) {
     pthread_mutex_unlock(&s->lock);
     return OK_OR_BROKEN(CU_SUCCESS);
 }
-
-int cuCtxSynchronize(void) { return OK_OR_BROKEN(CU_SUCCESS); }
