@@ -23,20 +23,22 @@ import (
 
 // lookFlags are the flags of look.
 type lookFlags struct {
-	format, samples, window, rate, seconds, png string
-	by                                          []string
-	offset, points                              int
-	text, terminal                              bool
+	format, samples, window, rate, seconds, png, web string
+	by                                               []string
+	offset, points                                   int
+	text, terminal                                   bool
 }
 
-// newLook returns the command "look", which draws pictures of samples.
+// newLook returns the command "look", which shows pictures of samples.
 func newLook(g *state.Global) *cobra.Command {
 	var f lookFlags
 	cmd := &cobra.Command{
 		Use:   "look SOURCE [--samples TYPE] [--format FORMAT]",
-		Short: "draw pictures of the samples in a capture, a file or a live stream",
-		Long: `look reads the samples of SOURCE and prints or draws spectrum, waterfall, histogram, time series, constellation and gap map:
+		Short: "show pictures of the samples in a capture, a file or a live stream",
+		Long: `look reads the samples of SOURCE and shows spectrum, waterfall, histogram, time series, constellation, missing samples and power by stream
+on a page in browsers, until Ctrl-C. It prints the address of the page. With --text, --terminal or --png it prints or draws them instead:
 
+  daqiri-run look :7200 --format rad.lua --samples ci12 --by antenna
   daqiri-run look rad.pcap --format rad.lua --samples ci12 --by antenna --png pictures
   daqiri-run look :7200 --format rad.lua --samples ci12 --by antenna --seconds 5
   daqiri-run look frames.raw --samples ci16le --rate 2.4e6 --text
@@ -64,11 +66,12 @@ a gap. Levels are dBFS: a tone of full scale has 0 dB, that of floating-point va
 	flags.IntVar(&f.offset, "offset", 0, "`BYTES` between the header and the samples, or in front of those of a file")
 	flags.StringSliceVar(&f.by, "by", nil, "the `FIELD` of the format that separates streams; by default those of its sequence")
 	flags.StringVar(&f.rate, "rate", "", "samples per second, `RATE`: axes have Hz and seconds; by default what FORMAT states")
-	flags.StringVar(&f.seconds, "seconds", "", "end after `N` seconds; by default a live source after 2, a file at its end")
+	flags.StringVar(&f.seconds, "seconds", "", "read for `N` seconds; by default a file to its end, and a live source until Ctrl-C, without a page 2 seconds")
 	flags.IntVar(&f.points, "points", 0, "`N` points of a transform, a power of two; by default at most 4096")
 	flags.StringVar(&f.window, "window", signal.Windows[0].Name, "the `WINDOW` of a transform: "+strings.Join(windowNames(), ", "))
-	flags.BoolVar(&f.text, "text", false, "print the figures in words; the default if stdout is not a terminal")
-	flags.BoolVar(&f.terminal, "terminal", false, "draw on the terminal; the default there")
+	flags.BoolVar(&f.text, "text", false, "print the figures in words")
+	flags.BoolVar(&f.terminal, "terminal", false, "draw on the terminal")
+	flags.StringVar(&f.web, "web", "127.0.0.1:0", "show the page at this `ADDRESS`: :8080 for this machine alone, 0.0.0.0:8080 for all; by default at a free port of this machine")
 	flags.StringVar(&f.png, "png", "", "write the pictures into the folder `DIR`")
 	_ = cmd.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return luaformat.LibraryNames(stdlib.Files), cobra.ShellCompDirectiveDefault
@@ -170,6 +173,9 @@ func (f *lookFlags) run(g *state.Global, source string) error {
 		case <-ctx.Done():
 		}
 	}()
+	if f.png == "" && !f.text && !f.terminal {
+		return f.show(ctx, g, o)
+	}
 	r, err := look.Read(ctx, o)
 	if err != nil {
 		return err
@@ -178,6 +184,34 @@ func (f *lookFlags) run(g *state.Global, source string) error {
 		return err
 	}
 	return errors.Join(f.draw(g, r), exit.Fail(exit.Storage, r.Err))
+}
+
+// show shows the source on a page until ctx is done.
+func (f *lookFlags) show(ctx context.Context, g *state.Global, o look.Options) error {
+	page, err := look.OpenPage(f.web, o.Source)
+	if err != nil {
+		return exit.Fail(exit.Usage, fmt.Errorf("--web: %w", err))
+	}
+	defer page.Close()
+	o.Update = page.Show
+	if _, err := fmt.Fprintln(g.Stdout, page.URL()); err != nil {
+		return exit.Fail(exit.Pipe, err)
+	}
+	r, err := look.Read(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil: // a live source was interrupted
+		return exit.Fail(exit.Storage, r.Err)
+	}
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if err := page.Complete(r); err != nil {
+		return exit.Fail(exit.Internal, err)
+	}
+	<-ctx.Done()
+	return exit.Fail(exit.Storage, r.Err)
 }
 
 // draw prints or draws what the flags select.
@@ -191,11 +225,11 @@ func (f *lookFlags) draw(g *state.Global, r *look.Result) error {
 			fmt.Fprintln(g.Stdout, name)
 		}
 	}
-	if f.terminal || f.png == "" && !f.text && g.StdoutTTY {
+	if f.terminal {
 		if err := r.Terminal(g.Stdout, screenOf(g)); err != nil {
 			return exit.Fail(exit.Pipe, err)
 		}
-	} else if f.text || f.png == "" {
+	} else if f.text {
 		return exit.Fail(exit.Pipe, r.Text(g.Stdout))
 	}
 	return nil

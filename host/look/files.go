@@ -83,6 +83,9 @@ func (r *Result) blocks(ctx context.Context, f io.Reader) error {
 			return exit.Fail(exit.Usage, fmt.Errorf("cannot read samples of %s: %w", r.Source, err))
 		}
 		last = ordinal
+		if err := r.tick(); err != nil {
+			return exit.Fail(exit.Internal, err)
+		}
 	}
 	return nil
 }
@@ -140,6 +143,9 @@ func (r *Result) raw(ctx context.Context, f io.Reader) error {
 		whole := n / unit * unit
 		if s.Set == nil {
 			s.beginWith(r.Type.Samples(whole))
+		}
+		if err := r.tick(); err != nil {
+			return exit.Fail(exit.Internal, err)
 		}
 		r.Rest = uint64(n - whole)
 		if err := s.bytes(buffer[:whole]); err != nil {

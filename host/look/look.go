@@ -30,8 +30,9 @@ type Options struct {
 	By     []string       // fields of Format that separate streams; nil: those of its sequence
 	Points int            // of a transform; 0: at most 4096, and no more than a run of samples has
 	Window signal.Window
-	Rate   float64       // samples per second; 0: what Format states, or unknown
-	Limit  time.Duration // 0: until the source or ctx ends
+	Rate   float64             // samples per second; 0: what Format states, or unknown
+	Limit  time.Duration       // 0: until the source or ctx ends, and two seconds of a live source without Update
+	Update func(*Result) error // called twice a second while the source is read; nil: none
 }
 
 // maxStreams limits the memory for streams.
@@ -40,27 +41,29 @@ const maxStreams = 64
 // Result has the figures of a source.
 type Result struct {
 	Options
-	Streams []*Stream // ordered by their values
-	Packets uint64    // packets or blocks
-	Other   uint64    // of another format, or without a payload
-	Partial uint64    // with a payload that is not whole samples
-	TooMany uint64    // of streams beyond the limit
-	Dropped uint64    // lost by a live source
-	Rest    uint64    // bytes at the end of a file that are not whole samples
-	Err     error     // why the source could not be read to its end
-	Example string    // why the first skipped packet was skipped
+	Streams   []*Stream // ordered by their values
+	Packets   uint64    // packets or blocks
+	Other     uint64    // of another format, or without a payload
+	Partial   uint64    // with a payload that is not whole samples
+	TooMany   uint64    // of streams beyond the limit
+	Dropped   uint64    // lost by a live source
+	Rest      uint64    // bytes at the end of a file that are not whole samples
+	Err       error     // why the source could not be read to its end
+	Example   string    // why the first skipped packet was skipped
+	Frequency float64   // in Hz, of what has the frequency 0 in the samples, as Format states it; 0: unknown
 
-	live      bool
-	shape     []int  // of the first packet's samples, if more than one dimension is larger than 1
-	byPacket  string // the type that packets state; empty: none does
-	container string // noun for what contains samples
-	byKey     map[string]*Stream
-	text      []byte // scratch memory for a key
+	live            bool
+	opened, updated time.Time
+	shape           []int  // of the first packet's samples, if more than one dimension is larger than 1
+	byPacket        string // the type that packets state; empty: none does
+	container       string // noun for what contains samples
+	byKey           map[string]*Stream
+	text            []byte // scratch memory for a key
 }
 
 // Read reads the samples of a source until it ends, the time is up or ctx is done. Of a source that is damaged it returns what could be read, and Err.
 func Read(ctx context.Context, o Options) (*Result, error) {
-	r := &Result{Options: o, container: "packet", byKey: map[string]*Stream{}}
+	r := &Result{Options: o, container: "packet", byKey: map[string]*Stream{}, opened: time.Now()}
 	if o.By == nil && o.Format != nil {
 		r.By = o.Format.Spec.Per
 	}
@@ -150,7 +153,7 @@ func (r *Result) dimensions(packet []byte, n int) {
 	}
 }
 
-// declared reads what the format declares about the samples of a packet: their number, and unless Options have them their type and rate. It returns
+// declared reads what the format declares about the samples of a packet: their number, their frequency, and unless Options have them their type and rate. It returns
 // false if the type is unknown or another one than that of the first packet.
 func (r *Result) declared(packet []byte) (limit int, ok bool) {
 	d, ok := r.Format.Sampled(packet)
@@ -160,6 +163,9 @@ func (r *Result) declared(packet []byte) (limit int, ok bool) {
 	}
 	if r.Rate == 0 && d.Rate > 0 {
 		r.Rate = d.Rate
+	}
+	if d.Frequency-d.Frequency == 0 {
+		r.Frequency = d.Frequency
 	}
 	limit = math.MaxInt
 	if d.Count >= 0 && d.Count < 1<<30 {

@@ -406,3 +406,34 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("got:\n%s", plain)
 	}
 }
+
+// TestUpdate checks that a reader is updated while it reads, that pending packets of a slow live stream become part of its figures, and that a period
+// has figures of its own.
+func TestUpdate(t *testing.T) {
+	updates := 0
+	r := read(t, Options{Source: lossy(t), Format: declare(t, declared), Type: sampleType(t, "ci8"), By: []string{"antenna"}, Update: func(*Result) error { updates++; return nil }})
+	if updates == 0 || r.figures()[1].Missing != 192 || r.figures()[1].Waterfall.Unit != "samples" {
+		t.Errorf("%d updates", updates)
+	}
+	r.Points = 0
+	live := &Result{Options: r.Options, live: true, container: "packet", byKey: map[string]*Stream{}}
+	at := func() uint64 { return live.figures()[0].Packets }
+	for n := range 40 {
+		live.stream([]uint64{0}).add(uint64(5*n), true, digitised(0, n, 0)[7:], math.MaxInt)
+		if n == 19 {
+			if err := live.tick(); err != nil || len(live.figures()) != 0 { // none is older than a period
+				t.Errorf("%d streams have figures, %v", len(live.figures()), err)
+			}
+			live.updated = live.opened
+		}
+	}
+	for i, want := range []uint64{20, 40} {
+		live.updated = live.opened
+		if err := live.tick(); err != nil || at() != want || live.Streams[0].Missing != 0 {
+			t.Errorf("period %d: %d packets, expected %d; %d samples missing, %v", i, at(), want, live.Streams[0].Missing, err)
+		}
+	}
+	if f := live.figures()[0]; f.Time.Per*float64(len(f.Time.Columns[0])) != 20*perPacket || f.Waterfall.Unit != "s" {
+		t.Errorf("figures of %d samples", len(f.Time.Columns[0]))
+	}
+}

@@ -151,7 +151,7 @@ func (r *Result) receive(me *task.Task, cfg *spec.Config, live bool) error {
 		return exit.Fail(exit.Device, err)
 	}
 	seconds := r.Limit
-	if seconds == 0 && live {
+	if seconds == 0 && live && r.Update == nil {
 		seconds = liveTime
 	}
 	until := task.Never
@@ -175,9 +175,18 @@ func (r *Result) receive(me *task.Task, cfg *spec.Config, live bool) error {
 
 // serve receives bursts until a time, until the task is stopped, or until the capture ends.
 func (r *Result) serve(me *task.Task, s *session.Session, leases *session.Leases, until int64) error {
-	const check = 20 * time.Millisecond // how often the end of a capture is looked for
+	check := 20 * time.Millisecond // how often the end of a capture is looked for
+	if r.live {
+		check = period / 5
+	}
 	quiet := false
 	for me.Now() < until {
+		if r.due() {
+			r.Dropped = dropped(s.Ledger())
+		}
+		if err := r.tick(); err != nil {
+			return exit.Fail(exit.Internal, err)
+		}
 		it, err := me.Wait(min(until, me.In(int64(check))))
 		switch {
 		case err != nil:

@@ -24,6 +24,8 @@ type Stream struct {
 	width                     int     // of numbers, in bits
 	step, last                uint64  // difference of consecutive numbers; number of the last packet
 	begun                     bool    // last is valid
+	followed                  bool    // the figures are those of periods
+	fresh                     int     // packets since settle was called
 	late                      []piece // consecutive packets with a number before that of the last one
 	scratch                   []float32
 }
@@ -60,6 +62,7 @@ func (s *Stream) add(number uint64, numbered bool, data []byte, limit int) {
 		}
 	}
 	s.pending = slices.Insert(s.pending, at, p)
+	s.fresh++
 	if len(s.pending) > window {
 		s.first()
 	}
@@ -170,6 +173,9 @@ func (s *Stream) beginWith(run int) {
 	}
 	s.Window = s.of.Window
 	s.Set, _ = signal.NewSet(s.of.Type.Range(), s.of.Points, s.of.Window) // Read has checked the points
+	if s.followed = s.of.live && s.of.Update != nil; s.followed {
+		s.Follow(s.of.now())
+	}
 }
 
 // end passes on the pending packets.

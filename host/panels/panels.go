@@ -69,12 +69,13 @@ type Spectrum struct {
 	Window           string
 }
 
-// Waterfall has the colors of levels, from 0, Low, to 255, High, line by line, the newest first, in so many columns over the axis of the spectrum.
+// Waterfall has the colors of levels, from 1, Low, to 255, High, line by line, the newest first, in so many columns over the axis of the spectrum.
+// Lines of periods without a transform are 0.
 type Waterfall struct {
 	From, To  float64 // in cycles per sample
 	Columns   int
-	Low, High float64   // in dBFS
-	Lines     []byte    // 0 also where a period has no transform
+	Low, High float64 // in dBFS
+	Lines     []byte
 	Ages      []float64 // of the first sample of each line, in Unit
 	Unit      string    // s or samples
 }
@@ -105,7 +106,7 @@ func Of(s *signal.Set, of Stream) Figures {
 		Samples: s.Samples, Missing: s.Missing, NaN: l.NaN, Infinite: l.Infinite, Waterfall: waterfall(s, of)}
 	if average := s.Spectrum.Average(); average != nil {
 		from, to := extent(s.Spectrum)
-		f.Spectrum = &Spectrum{From: from, To: to, Average: signal.Reduced(average, bins), Max: signal.Reduced(s.Spectrum.MaxHold(), bins),
+		f.Spectrum = &Spectrum{From: from, To: to, Average: levels(average), Max: levels(s.Spectrum.MaxHold()),
 			Points: s.Spectrum.Points(), Averages: s.Spectrum.Blocks, Window: of.Window}
 	}
 	if l.Count > 0 {
@@ -121,6 +122,15 @@ func Of(s *signal.Set, of Stream) Figures {
 	}
 	f.Gaps = &Gaps{Per: s.Shares.Per(), Samples: s.Shares.Samples(), Missing: s.Shares.Missing()}
 	return f
+}
+
+// levels returns the levels that a page gets, in hundredths of a dB.
+func levels(all []float64) []float64 {
+	out := signal.Reduced(all, bins)
+	for i, v := range out {
+		out[i] = math.Round(100*v) / 100
+	}
+	return out
 }
 
 // extent returns the ends of an axis on which each bin is centered on its frequency.
@@ -156,14 +166,17 @@ func waterfall(s *signal.Set, of Stream) *Waterfall {
 			w.Lines = append(w.Lines, make([]byte, w.Columns)...)
 		}
 		for _, level := range lines[i] {
-			w.Lines = append(w.Lines, byte(math.Round(255*min(1, max(0, (level-low)/(high-low))))))
+			w.Lines = append(w.Lines, byte(1+math.Round(254*min(1, max(0, (level-low)/(high-low))))))
 		}
 	}
 	return w
 }
 
-// colorRange returns the range of colors of levels: the 5th and the 99th of a hundred parts of them, in tenths of a dB. It returns false if there is
-// no level.
+// leastSpan is the least range of colors in dB: noise alone has only the lowest ones.
+const leastSpan = 20
+
+// colorRange returns the range of colors of levels: the 5th and the 99th of a hundred parts of them, in tenths of a dB, and at least leastSpan. It
+// returns false if there is no level.
 func colorRange(lines [][]float64) (low, high float64, ok bool) {
 	const floor, tenths = -250, 5000
 	counts, n := make([]int, tenths), 0
@@ -183,7 +196,7 @@ func colorRange(lines [][]float64) (low, high float64, ok bool) {
 		return floor
 	}
 	low, high = at(n*5/100), at(min(n-1, n*99/100))
-	return low, max(high, low+1), n > 0
+	return low, max(high, low+leastSpan), n > 0
 }
 
 // used returns the range of bins of a histogram that have values, with a margin of a twentieth.

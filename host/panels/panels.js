@@ -106,11 +106,12 @@ const panels = (() => {
           image(g, plot, w.Columns, lineAt, (row, i, n) => {
             let v = 0;
             for (let k = i; k < Math.min(w.Columns, i + n); k++) v = Math.max(v, bytes[row * w.Columns + k]);
-            return v;
+            return v > 0 ? (v - 1) / 254 * 255 : -1;
           });
         },
-        read(u, v) { const i = cell(w.Columns, u), row = lineAt(1 - v);
-          return worded(x, x.from + (i + 0.5) / w.Columns * (x.to - x.from)) + ", age " + worded(y, w.Ages[row]) + ": " + level(w.Low + bytes[row * w.Columns + i] / 255 * (w.High - w.Low)); } };
+        read(u, v) { const i = cell(w.Columns, u), row = lineAt(1 - v), of = bytes[row * w.Columns + i];
+          return worded(x, x.from + (i + 0.5) / w.Columns * (x.to - x.from)) + ", age " + worded(y, w.Ages[row]) + ": "
+            + (of > 0 ? level(w.Low + (of - 1) / 254 * (w.High - w.Low)) : "no transform"); } };
     },
     histogram(f) {
       const h = f.Histogram;
@@ -216,7 +217,7 @@ const panels = (() => {
     g.strokeStyle = color.grid;
     g.lineWidth = 1;
     const names = m.names || [], upright = m.rows !== undefined || names.length === 0;
-    const xs = upright ? ticks(m.x, plot.w / 80) : names.map((s, i) => [i + 0.5, s]);
+    const xs = upright ? ticks(m.x, plot.w / 55) : names.map((s, i) => [i + 0.5, s]);
     const ys = upright && names.length > 0 ? names.map((s, i) => [i + 0.5, s]) : ticks(m.y, plot.h / 36);
     const every = upright ? 1 : Math.ceil(names.length * 90 / plot.w);
     g.textAlign = "center";

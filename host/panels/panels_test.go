@@ -67,7 +67,7 @@ func TestOf(t *testing.T) {
 	}
 	live.Add(make([]float32, 128))
 	live.Renew(3e9)
-	if w := Of(live, Stream{Now: 35e8}).Waterfall; w == nil || len(w.Ages) != 3 || w.Ages[0] != 0.5 || w.Ages[2] != 2.5 || len(w.Lines) != 3*64 {
+	if w := Of(live, Stream{Now: 35e8}).Waterfall; w == nil || len(w.Ages) != 3 || w.Ages[0] != 0.5 || w.Ages[2] != 2.5 || len(w.Lines) != 3*64 || w.Lines[0] != 0 || w.Lines[64] != 1 {
 		t.Errorf("live waterfall %+v", w)
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/daqiri/daqiri-run/tests/tree"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected output in script/*.txtar")
+var update = flag.Bool("update", false, "rewrite the expected output in script/*.txtar, and docs/look.png")
 
 // TestMain makes daqiri-run a command that tests can start: this test binary under another name. So is daqiri-run-broken, whose
 // output panics at the word panic.
