@@ -81,10 +81,10 @@ __global__ void limits(struct doca_gpu_dev_verbs_qp *qps, unsigned long long *fo
 local function array(n) return daqiri.array{ kind = "host_pinned", type = "uint64", shape = n } end
 s:start()
 local peers, found = {}, {}
-for i = 1, N do
+for i = 1, N do peers[i] = daqiri.kernel{ name = "kernel" .. i, entry = "peer", persistent = true, rings = { tx = 64 }, grid = 1, block = 1, src = src } end
+for i = 1, N do -- all are loaded: none can be while another one runs in the program
   local tx = s:tx_queue("peer" .. i)
   found[i] = array(4)
-  peers[i] = daqiri.kernel{ name = "kernel" .. i, entry = "peer", persistent = true, rings = { tx = 64 }, grid = 1, block = 1, src = src }
   peers[i]:start{ tx = { tx, tx, tx, tx, tx, tx }, regions = { "local" .. i, "sink" .. i }, remote = { "window1", "window2", "window3", "counters" .. i },
     args = { { qps = { 1, 2, 3 } }, { qps = { 4, 5, 6 } }, i - 1, args.rounds, { key = "window1" }, { key = "window2" }, { key = "window3" }, { key = "counters" .. i },
       { address = "local" .. i }, { key = "local" .. i }, { key = "sink" .. i }, { address = "window" .. i }, { address = "counters" .. i }, found[i] } }
