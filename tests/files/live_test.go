@@ -116,7 +116,7 @@ assert blocks == 4 and missed == l["batches"] - 4, (blocks, missed, l)
 assert n + live.missed == l["batches"] and l["live"]["missed"] == missed + live.missed and l["lost"] == 0, (n, live.missed, l)
 `,
 	"a reader that is waited for": `
-run = start(attach=2, policy="wait", timeout=0.01)
+run = start(attach=2, policy="wait", timeout=5) # once for the idle reader, and for all blocks that remain at the end
 idle, live = attach(), attach()
 got = [b.batch_id for b in live if right(b) is None]
 l = ended()
