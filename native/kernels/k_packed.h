@@ -1,13 +1,14 @@
 // k_packed.h: one warp's part of a conversion of packed elements, which a dqk_packing describes.
 //
-// Each lane makes whole words of output, so that a warp writes whole lines of 128 bytes. The bytes of an
-// element are loaded singly: neighbours share lines, and the cache serves all loads of a line but the first.
+// Each lane makes whole words of output, so that a warp writes whole lines of 128 bytes. Elements of up to 16
+// bits in one stream are converted by fours, of at most three words of input. The bytes of others are loaded
+// singly: neighbours share lines, and the cache serves all loads of a line but the first.
 // The description is an argument of the launch, so one module has all packings; its branches are uniform.
 #ifndef K_PACKED_H
 #define K_PACKED_H
 
 #include "kernels/k_convert.h"
-#include "kernels/k_move.h"
+#include "kernels/k_fours.h"
 
 enum { K_DEEP = 4 }; // elements per lane whose loads are in flight together
 
@@ -200,16 +201,42 @@ K_FN void k_packed_words(const dqk_move *m, const dqk_packing *p, const uint32_t
     }
 }
 
+// ---- four elements per lane -------------------------------------------------------------------------------
+
+// Writes four elements to dst.
+K_FN void k_packed_store(uint64_t dst, const dqk_packing *p, const uint32_t to, const uint32_t *top) {
+    const uint32_t size = k_bits_of(to) / 8, right = 32 - p->bits;
+    k_word w = {{0, 0, 0, 0}}, high = w;
+    K_UNROLL
+    for (uint32_t e = 0; e < 4; e++) {
+        const uint32_t t = top[e] ^ p->flip, at = e * size % 16;
+        const uint64_t bits =
+            k_packed_output(p, to, p->positive ? (int32_t)(t >> right) : (int32_t)t >> right);
+        k_word *of = size == 8 && e > 1 ? &high : &w;
+        of->w[at / 4] |= (uint32_t)bits << at % 4 * 8;
+        if (size == 8) of->w[at / 4 + 1] = (uint32_t)(bits >> 32);
+    }
+    k_store(dst, w, size < 4 ? size * 4 : 16);
+    if (size == 8) k_store(dst + 16, high, 16);
+}
+
 // Converts one part of `parts`. Without aligned words of output, and for the rest behind them, elements are
 // written byte by byte.
 K_FN void k_packed(dqk_move m, const dqk_packing *p, const uint32_t to, uint32_t part, uint32_t parts) {
     const uint32_t size = k_bits_of(to) / 8, each = size < 4 ? 4 / size : 1, step = 32 * K_DEEP / each;
     const uint32_t n = m.len / p->unit_bytes * p->unit_elements;
-    const uint32_t words = (m.dst & (size * each - 1)) == 0 ? n / each : 0;
+    const bool fits = k_packed_fits(&m, p, size);
+    const uint32_t fours = fits ? n / 4 : 0, words = !fits && (m.dst & (size * each - 1)) == 0 ? n / each : 0;
+    const uint32_t done = fits ? fours * 4 : words * each;
     K_EACH(k) {
+        for (uint32_t i = part * 32 + k_lane(k); i < fours; i += parts * 32) {
+            uint32_t top[4];
+            k_packed_four(&m, p, i, top);
+            k_packed_store(m.dst + (uint64_t)i * 4 * size, p, to, top);
+        }
         for (uint32_t i = part * step + k_lane(k); i < words; i += parts * step)
             k_packed_words(&m, p, to, i, words);
-        for (uint32_t i = words * each + part * 32 + k_lane(k); i < n; i += parts * 32) {
+        for (uint32_t i = done + part * 32 + k_lane(k); i < n; i += parts * 32) {
             int32_t v;
             k_packed_values(p, m.src, &i, &v, 1);
             uint64_t bits = k_packed_output(p, to, v);
