@@ -199,22 +199,10 @@ func colorRange(lines [][]float64) (low, high float64, ok bool) {
 	return low, max(high, low+leastSpan), n > 0
 }
 
-// used returns the range of bins of a histogram that have values, with a margin of a twentieth.
-func used(counts []uint64) (from, to int) {
-	for from < len(counts)-1 && counts[from] == 0 {
-		from++
-	}
-	for to = len(counts); to > from+1 && counts[to-1] == 0; {
-		to--
-	}
-	margin := max(1, (to-from)/20)
-	return max(0, from-margin), min(len(counts), to+margin)
-}
-
 // histogram returns the bars of the bins that have values.
 func histogram(l *signal.Levels, r signal.Range) *Histogram {
 	counts, first, width := l.Bins()
-	from, to := used(counts)
+	from, to := l.Used()
 	per := (to - from + bars - 1) / bars
 	h := &Histogram{First: first + float64(from)*width, Width: width * float64(per), Counts: make([]uint64, (to-from+per-1)/per)}
 	for i, n := range counts[from:to] {

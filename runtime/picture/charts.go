@@ -175,7 +175,7 @@ func levels(lines [][]float64) (low, high float64) {
 // histogram draws the counts of values; bars with clipped values are red.
 func (f *Figures) histogram() *chart {
 	counts, first, step := f.Levels.Bins()
-	from, to := f.used(counts)
+	from, to := f.Levels.Used()
 	counts = counts[from:to]
 	w := width - 140
 	per := max(1, (len(counts)+w-1)/w) // bins of a bar
@@ -201,16 +201,6 @@ func (f *Figures) histogram() *chart {
 		}
 	}
 	return c
-}
-
-// used returns the range of bins that have values, with a margin of a twentieth.
-func (f *Figures) used(counts []uint64) (from, to int) {
-	from = max(0, slices.IndexFunc(counts, func(n uint64) bool { return n > 0 }))
-	for to = len(counts); to > from+1 && counts[to-1] == 0; {
-		to--
-	}
-	margin := max(1, (to-from)/20)
-	return max(0, from-margin), min(len(counts), to+margin)
 }
 
 // timeSeries draws the least and the greatest value of each column.

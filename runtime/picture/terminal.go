@@ -58,7 +58,7 @@ func (f *Figures) spectrumDrawing(b *screenText) {
 
 func (f *Figures) histogramDrawing(b *screenText) {
 	counts, first, step := f.Levels.Bins()
-	from, to := f.used(counts)
+	from, to := f.Levels.Used()
 	bars := reduced(shares(counts[from:to], f.Levels.Count), 2*b.columns)
 	b.bars("Values (%)", bars, 0, slices.Max(bars))
 	b.axis(f.valueAxis("Value", first+float64(from)*step, first+float64(to)*step))
@@ -223,7 +223,7 @@ func (a axis) part(i, n int) float64 { return a.from + (a.to-a.from)*float64(i)/
 
 func (f *Figures) histogramNumbers(b *screenText) {
 	counts, first, step := f.Levels.Bins()
-	from, to := f.used(counts)
+	from, to := f.Levels.Used()
 	n := min(plainLen, to-from)
 	fmt.Fprintf(b, "%s\tnumber\n", f.valueAxis("Value", 0, 0).label)
 	for i := range n {

@@ -3,6 +3,7 @@ package signal
 import (
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // maxBins is the number of bins of a histogram: the codes of 12 bits.
@@ -144,4 +145,14 @@ func (l *Levels) Bins() (counts []uint64, first, width float64) {
 		return l.bins, -limit, 2 * limit / float64(len(l.bins))
 	}
 	return l.bins, float64(l.r.Least), math.Ldexp(1, l.shift)
+}
+
+// Used returns the range of bins that have values, with a margin of a twentieth.
+func (l *Levels) Used() (from, to int) {
+	from = max(0, slices.IndexFunc(l.bins, func(n uint64) bool { return n > 0 }))
+	for to = len(l.bins); to > from+1 && l.bins[to-1] == 0; {
+		to--
+	}
+	margin := max(1, (to-from)/20)
+	return max(0, from-margin), min(len(l.bins), to+margin)
 }
